@@ -18,6 +18,8 @@ compile() { # FILE, then what to resolve
 }
 
 compile check pyproject.toml --group check
+# An environment of its own: it pins another paho-mqtt.
+compile esphome --group esphome
 compile fleet fleet/pyproject.toml --group fleet/pyproject.toml:check --constraint constraints/check.txt
 compile all pyproject.toml fleet/pyproject.toml benchmark/pyproject.toml --group taps --group pages --group spark \
   --group device --group release --group fleet/pyproject.toml:servers --constraint constraints/check.txt

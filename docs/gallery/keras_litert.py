@@ -22,6 +22,8 @@ import tcuq
 from tcuq.evaluation import compare
 from tcuq.tap import open_tap, record
 
+if "TCUQ_DATA" not in os.environ:
+    raise SystemExit("set TCUQ_DATA to the folder of the data sets; the page says which it needs")
 DATA = Path(os.environ["TCUQ_DATA"])
 NAMES = ["down", "go", "left", "no", "off", "on", "right", "stop", "up", "yes"]
 NAMES += ["silence", "unknown"]

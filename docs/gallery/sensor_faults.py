@@ -24,6 +24,8 @@ from sklearn.preprocessing import StandardScaler
 import tcuq
 from tcuq.tap import open_tap, record
 
+if "TCUQ_DATA" not in os.environ:
+    raise SystemExit("set TCUQ_DATA to the folder of the data sets; the page says which it needs")
 DATA = Path(os.environ["TCUQ_DATA"]) / "hapt-raw/hapt_raw.npz"
 SENSORS = {"accelerometer": (0, 1, 2), "gyroscope": (3, 4, 5)}
 UNIT = np.repeat([1 / 720, 0.00030543], 3)  # of one digit of the sensors, in g and rad/s

@@ -23,6 +23,8 @@ import soundfile
 import tcuq
 from tcuq.tap import open_tap, record
 
+if "TCUQ_DATA" not in os.environ:
+    raise SystemExit("set TCUQ_DATA to the folder of the data sets; the page says which it needs")
 DATA = Path(os.environ["TCUQ_DATA"])
 WORDS = ("happy", "right", "down", "left", "up", "go")
 HOP, FRAMES, STRIDE = 512, 30, 4  # samples per frame; frames per input; frames per step

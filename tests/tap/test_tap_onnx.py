@@ -80,7 +80,7 @@ def test_without_a_softmax_the_kind_must_be_given(tmp_path: Path, rows: Array) -
     with pytest.raises(InputError, match='kind="logits" of a classifier, kind="outputs" of a reg'):
         record(open_tap(path), rows)
     stream = record(open_tap(path), rows, kind="logits")
-    assert stream.kind == "logits"
+    assert (stream.kind, record(open_tap(path, kind="outputs"), rows).kind) == ("logits", "outputs")
     np.testing.assert_array_equal(stream.posteriors, run(path, rows))
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 import torch
 from scipy import sparse
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import IsolationForest, RandomForestClassifier
@@ -121,6 +122,29 @@ def test_a_model_without_classes_gives_outputs(method: str, model: Any) -> None:
     stream = record(open_tap(model), INPUTS)
     assert (stream.kind, stream.classes) == ("outputs", 0)
     np.testing.assert_array_equal(stream.posteriors[:, 0], getattr(model, method)(INPUTS))
+
+
+class OwnRegressor:
+    """An object that has predict alone, and does not tell what it is."""
+
+    def predict(self, inputs: Any) -> Any:
+        """Return the first column."""
+        return np.asarray(inputs)[:, 0]
+
+
+def test_an_object_of_ones_own_must_say_that_it_gives_outputs() -> None:
+    """Predict may give classes or values: kind="outputs" tells, and contradicts no classifier."""
+    with pytest.raises(InputError, match='say kind="outputs"'):
+        open_tap(OwnRegressor())
+    stream = record(open_tap(OwnRegressor(), kind="outputs"), INPUTS)
+    np.testing.assert_array_equal(stream.posteriors[:, 0], INPUTS[:, 0])
+    for model in (Perceptron(), KMeans(2)):
+        with pytest.raises(InputError, match="estimator must have predict_proba"):
+            open_tap(model.fit(INPUTS, CLASS_NAMES), kind="outputs")
+    with pytest.raises(InputError, match="have predict_proba, score_samples, predict, got"):
+        open_tap(DBSCAN())
+    with pytest.raises(InputError, match="kind must be 'outputs', as the model ends"):
+        open_tap(LinearRegression().fit(INPUTS, INPUTS[:, 0]), kind="logits")
 
 
 @pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])

@@ -75,6 +75,13 @@ def plainly(module: nn.Module, rows: Array) -> Array:
     return array
 
 
+def test_a_lone_layer_is_a_model() -> None:
+    """A linear regressor that is one module gives its input as features."""
+    inputs: Array = np.ones((4, 6), np.float32)
+    tap = open_tap(nn.Linear(6, 1), kind="outputs")
+    assert (record(tap, inputs).width, tap.layer) == (6, "input of the module")
+
+
 def test_a_cnn_by_itself_and_by_name(rows: Array) -> None:
     """The module's own logits to the last bit; features are the last layer's, or a named one's."""
     module = small_cnn()
@@ -310,5 +317,11 @@ def test_a_named_encoder_and_a_regression(encoded: Any) -> None:
     """A submodule's class token is taken; one label is a regression for Hugging Face."""
     stream = record(open_tap(bert_model(num_labels=3), "bert.encoder"), encoded, pool="first")
     assert stream.width == 16
-    with pytest.raises(InputError, match="got a regression: num_labels is 1"):
-        record(open_tap(bert_model(num_labels=1)), encoded)
+    regression = bert_model(num_labels=1)
+    with pytest.raises(InputError, match=r'is a regression.*kind="outputs"'):
+        record(open_tap(regression), encoded)
+    assert record(open_tap(regression, kind="outputs"), encoded).kind == "outputs"
+    several = bert_model(num_labels=3)
+    several.config.problem_type = "regression"
+    with pytest.raises(InputError, match=r'is a regression.*kind="outputs"'):
+        record(open_tap(several), encoded)

@@ -139,6 +139,7 @@ def test_many_values_are_named_for_what_they_look_like() -> None:
             reduced(values, inputs, None)
     np.testing.assert_allclose(reduced(inputs + 2, inputs, "reconstruction"), 4.0)
     np.testing.assert_array_equal(reduced(grid, inputs, "best"), grid.max(axis=(1, 2)))
+    np.testing.assert_array_equal(reduced(grid, inputs, "best_first"), grid.max(axis=(2, 3)))
     np.testing.assert_allclose(
         reduced(inputs, inputs, "norm")[:, 0], np.linalg.norm(inputs, axis=1)
     )

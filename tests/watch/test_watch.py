@@ -5,7 +5,6 @@ import io
 import json
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -28,6 +27,7 @@ from tcuq.monitor import Monitor
 from tcuq.profile.quantize import health_integers
 from tcuq.stream import KINDS
 from tcuq.watch import Screen, Step, Tally, mqtt_lines, parse_step, recorded_steps
+from tests.fixtures.broker import Broker
 from tests.fixtures.healthy_streams import ROUGH, health_profile, healthy_stream
 from tests.fixtures.terminal import rendered
 
@@ -240,40 +240,6 @@ def test_rate_is_kept(test_stream: tcuq.Stream) -> None:
     steps = list(recorded_steps(test_stream[:21], 100.0))
     assert 0.19 <= time.monotonic() - begun < 2
     assert len([s for s in steps if isinstance(s, Step)]) == 21
-
-
-class Broker:
-    """A mosquitto of our own on a free port of this machine; its log says what happens."""
-
-    def __init__(self, folder: Path) -> None:
-        program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            self.port = taken.getsockname()[1]
-        config = folder / "mosquitto.conf"
-        config.write_text(f"listener {self.port} 127.0.0.1\nallow_anonymous true\n")
-        self.process = subprocess.Popen(
-            [program, "-v", "-c", str(config)], stderr=subprocess.PIPE, text=True
-        )
-        self.wait_for(" running")
-
-    def wait_for(self, text: str) -> None:
-        """Until the log says so."""
-        assert self.process.stderr is not None
-        watchdog = threading.Timer(SECONDS, self.process.kill)
-        watchdog.start()
-        try:
-            for line in self.process.stderr:
-                if text in line:
-                    return
-        finally:
-            watchdog.cancel()
-        pytest.fail(f"the broker never said {text!r}")
-
-    def stop(self) -> None:
-        """By its own handle."""
-        self.process.terminate()
-        self.process.communicate()
 
 
 @pytest.fixture

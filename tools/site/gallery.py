@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run the gallery's scripts and write their pages and figures: `make gallery`.
+"""Run the gallery's scripts; write their pages, figures and notebooks: `make gallery`.
 
 mkdocs-gallery and sphinx-gallery do the same inside one site builder; these pages are plain files,
 so that every builder and every Git host shows them.
@@ -7,7 +7,9 @@ so that every builder and every Git host shows them.
 
 import argparse
 import ast
+import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -19,7 +21,18 @@ ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "docs/gallery"
 SCRIPTS = (
     "scikit_learn", "pytorch_tap", "keras_litert", "wake_word", "sensor_faults", "drifting_fleet",
+    "bearing_autoencoder", "gas_regression",
 )  # fmt: skip
+NOTEBOOKS = ("bearing_autoencoder", "gas_regression", "keras_litert")
+SECTION = re.compile(r"^(?=# \d\. )", re.MULTILINE)  # a numbered comment begins a cell
+# Cells one after another, as a kernel runs them, but with a traceback that ends the process.
+RUN_CELLS = """
+import json, sys
+names = {"__name__": "__main__"}
+for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
+    if cell["cell_type"] == "code":
+        exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+"""
 NOTE = "<!-- Written by `python -m tools.site.gallery`; edit the script instead. -->"
 INDEX = """
 For anyone who wants to see the monitor at work before reading on. Each page is one script that runs
@@ -37,14 +50,16 @@ class Run:
 
 
 def run(name: str) -> Run:
-    """Run a script in a folder of its own."""
+    """Run a script, or its notebook's cells, in a folder of its own."""
+    cells = ["-c", RUN_CELLS, str(GALLERY / f"{name}.ipynb")]
+    program = cells if name in NOTEBOOKS else [str(GALLERY / f"{name}.py")]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
     data = environment.get("TCUQ_DATA", "../shared/data")
     environment["TCUQ_DATA"] = str((ROOT / data).resolve())
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
         result = subprocess.run(
-            [sys.executable, str(GALLERY / f"{name}.py")],
+            [sys.executable, *program],
             cwd=folder, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         if result.returncode:
@@ -55,15 +70,37 @@ def run(name: str) -> Run:
     return Run(result.stdout, figure, seconds)
 
 
+def code_of(name: str) -> str:
+    """Return a script's code, without its docstring."""
+    return (GALLERY / f"{name}.py").read_text("utf-8").split('"""\n', 1)[-1].strip()
+
+
+def notebook(name: str) -> str:
+    """Return a script as a notebook without outputs: its text, then a cell per section."""
+    title, text = described(name)
+    cells: list[dict[str, object]] = [{"cell_type": "markdown", "source": f"# {title}\n\n{text}"}]
+    cells += [
+        {"cell_type": "code", "execution_count": None, "outputs": [], "source": part.strip()}
+        for part in SECTION.split(code_of(name))
+    ]
+    for number, cell in enumerate(cells):
+        lines = str(cell["source"]).splitlines(keepends=True)
+        cell |= {"id": f"{name}-{number}", "metadata": {}, "source": lines}
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    document = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
 def page(name: str, output: str) -> str:
     """Return a script's page: its text, its figure, what it printed, its code."""
     title, text = described(name)
-    script = (GALLERY / f"{name}.py").read_text("utf-8")
-    code = script.split('"""\n', 1)[-1].strip()
+    code = code_of(name)
+    also = f", [{name}.ipynb]({name}.ipynb)" if name in NOTEBOOKS else ""
     return (
         f"{NOTE}\n# {title}\n\n{text}\n\n![{title}: what the script draws]({name}.png)\n\n"
         f"## What it prints\n\n```text\n{output.strip()}\n```\n\n"
-        f"## The script\n\n[{name}.py]({name}.py)\n\n```python\n{code}\n```\n"
+        f"## The script\n\n[{name}.py]({name}.py){also}\n\n```python\n{code}\n```\n"
     )
 
 
@@ -90,6 +127,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", default=SCRIPTS)
     for name in parser.parse_args().names:
+        if name in NOTEBOOKS:
+            (GALLERY / f"{name}.ipynb").write_text(notebook(name), "utf-8")
         result = run(name)
         (GALLERY / f"{name}.md").write_text(page(name, result.output), "utf-8")
         (GALLERY / f"{name}.png").write_bytes(result.figure)

@@ -2,13 +2,22 @@
 """The gallery: every script runs, in time, and shows what its page says."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
-from tools.site.gallery import GALLERY, SCRIPTS, index, page, run
+from tools.site.gallery import GALLERY, NOTEBOOKS, SCRIPTS, index, notebook, page, run
 
 CPU_SECONDS = 60
 PNG = b"\x89PNG\r\n"
+# Runs a script up to its check, without the imports before it.
+NEEDS_DATA = """
+import os, sys
+text = open(sys.argv[1], encoding="utf-8").read()
+begin = text.index('if "TCUQ_DATA" not in')
+exec(text[begin : text.index(" = Path", begin)].rpartition("\\n")[0])
+"""
 NUMBER = re.compile(r"\d+(?:,\d{3})*")
 
 
@@ -29,6 +38,26 @@ def test_script_shows_what_its_page_says(name: str) -> None:
 def words(output: str) -> list[str]:
     """Return the lines without their numbers."""
     return [re.sub(r"\s+", " ", NUMBER.sub("#", line)).strip() for line in output.splitlines()]
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_notebook_is_the_script_without_outputs(name: str) -> None:
+    """It is current; the test above runs its cells."""
+    assert (GALLERY / f"{name}.ipynb").read_text("utf-8") == notebook(name), "run: make gallery"
+
+
+def test_a_script_says_that_it_needs_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without TCUQ_DATA it ends with one line, not with a KeyError."""
+    for path in GALLERY.glob("*.py"):
+        if "TCUQ_DATA" in path.read_text("utf-8"):
+            monkeypatch.delenv("TCUQ_DATA", raising=False)
+            done = subprocess.run(
+                [sys.executable, "-c", NEEDS_DATA, path],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.stderr.startswith("set TCUQ_DATA to the folder"), (path.name, done.stderr)
 
 
 def test_index_shows_every_script() -> None:

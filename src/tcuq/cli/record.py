@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--reduce",
         "without classes: more than 8 values a step become a reconstruction's error, a grid's best"
         " confidences, or a norm",
-        choices=("reconstruction", "best", "norm"),
+        choices=("reconstruction", "best", "best_first", "norm"),
     )
     add("--tolerance", "without classes: how far an output may be from targets", type=float)
     add(

@@ -31,7 +31,7 @@ class ExecutorchTap:
     output
         The number of the output that holds the posteriors, by default "0".
     kind
-        "probabilities" or "logits": a program does not tell.
+        "probabilities", "logits" or "outputs": a program does not tell.
     """
 
     labels = None

@@ -11,7 +11,8 @@ from tcuq.stream import Kind
 # Each set has TensorFlow Lite's names, in capitals, and ONNX's.
 HEADS = frozenset(
     {"FULLY_CONNECTED", "CONV_2D", "BATCH_MATMUL", "Gemm", "MatMul", "Conv", "QGemm"}
-    | {"QLinearMatMul", "QLinearConv", "MatMulInteger", "LinearClassifier"}
+    | {"QLinearMatMul", "QLinearConv", "MatMulInteger", "LinearClassifier", "LinearRegressor"}
+    | {"TreeEnsembleRegressor", "SVMRegressor"}
 )
 PROBABILITIES = frozenset({"SOFTMAX", "LOGISTIC", "Softmax", "Sigmoid", "LinearClassifier"})
 # Operations without weights of a layer between head and output: bias, shape and number format.
@@ -30,6 +31,16 @@ class Node:
     op: str
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
+
+
+def agreed_kind(kind: Kind | None, known: Kind | None) -> Kind | None:
+    """Return the given kind, or the one the model tells; they must not contradict each other.
+
+    A softmax or sigmoid may also end a detector or an autoencoder, whose kind is "outputs".
+    """
+    if kind not in (None, "outputs") and known is not None and kind != known:
+        raise InputError(f"kind must be {known!r}, as the model ends, got {kind!r}")
+    return kind or known
 
 
 def output_kind(nodes: Sequence[Node], output: str) -> Kind | None:

@@ -12,7 +12,7 @@ from tcuq._extras import import_extra
 from tcuq.errors import InputError
 from tcuq.stream import Kind
 from tcuq.tap.feeding import input_errors_of, named_arrays
-from tcuq.tap.graph import choose
+from tcuq.tap.graph import agreed_kind, choose
 
 Array = NDArray[Any]
 BATCH = 64
@@ -90,9 +90,7 @@ class KerasTap:
         self._output = output
         several = len(model.outputs) > 1
         known = None if several else ENDINGS.get(_last_activation(model))
-        if kind not in (None, "outputs") and known is not None and kind != known:
-            raise InputError(f"kind must be {known!r}, as the model ends, got {kind!r}")
-        self.kind = kind or known
+        self.kind = agreed_kind(kind, known)
         self.batch = batch
         self.layer: str
         if layer is None:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from tcuq._extras import import_extra
 from tcuq.errors import InputError
+from tcuq.stream import Kind
 from tcuq.tap.feeding import dequantise, one_array, read_model, to_dtype, to_shape
-from tcuq.tap.graph import Node, choose, output_kind, penultimate
+from tcuq.tap.graph import Node, agreed_kind, choose, output_kind, penultimate
 
 Array = NDArray[Any]
 
@@ -27,6 +28,8 @@ class LiteRTTap:
         The tensor that features are taken from; None: the input of the last layer.
     output
         The output that holds the posteriors; needed if there are several.
+    kind
+        "logits", or "outputs" of a model without classes, if its last operation does not tell.
     reference
         Use the reference kernels, whose integers equal those of a microcontroller, and not the
         host's fast ones, which may differ by one.
@@ -43,6 +46,7 @@ class LiteRTTap:
         layer: str | None = None,
         *,
         output: str | None = None,
+        kind: Kind | None = None,
         reference: bool = False,
     ) -> None:
         content = read_model(path)
@@ -53,7 +57,7 @@ class LiteRTTap:
         self._output = outputs[self.output]
         nodes, names = _nodes(content)
         place = names[self._output["index"]]
-        self.kind = output_kind(nodes, place)
+        self.kind = agreed_kind(kind, output_kind(nodes, place))
         wanted = penultimate(nodes, place) if layer is None else choose(layer, names, "layer")
         self.layer: str = wanted
         self._layer = next(

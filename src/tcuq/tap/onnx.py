@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from tcuq._extras import import_extra
 from tcuq.errors import InputError
+from tcuq.stream import Kind
 from tcuq.tap.feeding import input_errors_of, named_arrays, read_model, to_dtype, to_shape
-from tcuq.tap.graph import Node, choose, output_kind, penultimate
+from tcuq.tap.graph import Node, agreed_kind, choose, output_kind, penultimate
 
 Array = NDArray[Any]
 BATCH = 64
@@ -32,6 +33,8 @@ class OnnxTap:
         The tensor that features are taken from; None: the input of the last layer.
     output
         The output that holds the posteriors; needed if there are several.
+    kind
+        "logits", or "outputs" of a model without classes, if its last operation does not tell.
 
     One session runs the file unchanged, for the posteriors, and one the same graph ending at the
     layer, for the features: an additional output could change how the runtime fuses operations.
@@ -45,6 +48,7 @@ class OnnxTap:
         layer: str | None = None,
         *,
         output: str | None = None,
+        kind: Kind | None = None,
     ) -> None:
         onnx, runtime = (import_extra(name, "onnx") for name in ("onnx", "onnxruntime"))
         content = read_model(path)
@@ -57,10 +61,10 @@ class OnnxTap:
         outputs = [o.name for o in self._session.get_outputs()]
         self.output: str = choose(output, outputs, "output")
         nodes = _nodes(model.graph)
-        self.kind = output_kind(nodes, self.output)
-        computed = [name for node in nodes for name in node.outputs]
+        self.kind = agreed_kind(kind, output_kind(nodes, self.output))
+        tensors = [*self._inputs, *(name for node in nodes for name in node.outputs)]
         self.layer: str = (
-            penultimate(nodes, self.output) if layer is None else choose(layer, computed, "layer")
+            penultimate(nodes, self.output) if layer is None else choose(layer, tensors, "layer")
         )
         self._features = None
         if self.layer not in self._inputs:

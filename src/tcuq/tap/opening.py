@@ -49,9 +49,9 @@ def open_tap(
     if isinstance(model, str | os.PathLike):
         path = Path(model)
         if path.suffix == ".tflite":
-            return LiteRTTap(path, layer, output=output, reference=reference)
+            return LiteRTTap(path, layer, output=output, kind=kind, reference=reference)
         if path.suffix == ".onnx":
-            return OnnxTap(path, layer, output=output)
+            return OnnxTap(path, layer, output=output, kind=kind)
         if path.suffix == ".pte":
             return ExecutorchTap(path, layer, output=output, kind=kind)
         model = load_keras(path) if path.suffix == ".keras" else _call_factory(str(model))
@@ -60,9 +60,9 @@ def open_tap(
     if callable(getattr(model, "named_modules", None)):
         return TorchTap(model, layer, output=output, kind=kind)
     if any(callable(getattr(model, name, None)) for name in METHODS):
-        return SklearnTap(model, layer)
+        return SklearnTap(model, layer, kind=kind)
     raise InputError(
-        "model must be a torch module, a Keras model or a scikit-learn estimator,"
+        f"model must be a torch module, a Keras model, or have {', '.join(METHODS)},"
         f" got {type(model).__module__}.{type(model).__qualname__}"
     )
 

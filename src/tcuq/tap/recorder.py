@@ -15,11 +15,13 @@ from tcuq.errors import InputError
 from tcuq.health import Health
 from tcuq.stream import Kind, Stream, checked_posteriors
 from tcuq.tap.batches import batches
+from tcuq.tap.graph import agreed_kind
 from tcuq.tap.input_health import HealthRecorder, InputHealth
 
 Array = NDArray[Any]
 Pool = Literal["flatten", "first", "mean"]
-Reduce = Literal["reconstruction", "best", "norm"]
+Reduce = Literal["reconstruction", "best", "best_first", "norm"]
+BEST = 'reduce="best" (classes on the last axis) or "best_first" (on the first, as in torch)'
 
 
 @runtime_checkable
@@ -84,7 +86,8 @@ def record(
     reduce
         Of a model without classes with more than 8 values a step: "reconstruction", the mean
         squared error of an autoencoder; "best", a detector's best confidence of each class over its
-        grid; "norm", the length of an embedding.
+        grid, the classes on the last axis, or "best_first", on the first, as torch has them;
+        "norm", the length of an embedding.
     errors, targets, tolerance
         As in ``tcuq.Stream``, of a model without classes.
     pool
@@ -179,7 +182,7 @@ def _posterior_rows(values: Array, steps: int, kind: Kind) -> Array:
     if kind != "outputs" and len(shape) > 1:
         raise InputError(
             f"the model's output has the shape {shape}: a detector's grid? Record its best"
-            ' confidence of each class with kind="outputs", reduce="best"'
+            f' confidence of each class with kind="outputs" and {BEST}'
         )
     rows = _rows(values, steps, "output")
     return checked_posteriors(rows, kind, 2) if kind != "outputs" and rows.shape[1] == 1 else rows
@@ -197,6 +200,8 @@ def reduced(values: Array, inputs: Any, reduce: Reduce | None) -> Array:  # noqa
         return np.asarray(np.sqrt((rows * rows).sum(axis=1, keepdims=True)))
     if reduce == "best":
         return np.asarray(values.reshape(steps, -1, values.shape[-1]).max(axis=1))
+    if reduce == "best_first":
+        return np.asarray(values.reshape(steps, values.shape[1], -1).max(axis=2))
     given = np.asarray(as_array(inputs, "inputs"), np.float64).reshape(steps, -1)
     if given.shape != rows.shape:
         raise InputError(
@@ -212,22 +217,17 @@ def _looks_like(values: Array, inputs: Any) -> str:  # noqa: ANN401 - a batch
     size, shape = values[0].size, tuple(n for n in values.shape[1:] if n > 1)
     given = getattr(inputs, "shape", (0,))
     if int(np.prod(given[1:])) == size and len(given) > 1:
-        what, how = "a reconstruction of its input (an autoencoder)", "reconstruction"
+        what, how = "a reconstruction of its input (an autoencoder)", 'reduce="reconstruction"'
     elif len(shape) > 1:
-        what, how = f"a detector's grid, {shape}", "best"
+        what, how = f"a detector's grid, {shape}", BEST
     else:
-        what, how = "an embedding", "norm"
-    return f'the model gives {size} values a step, which look like {what}: say reduce="{how}"'
+        what, how = "an embedding", 'reduce="norm"'
+    return f"the model gives {size} values a step, which look like {what}: say {how}"
 
 
 def _agree(kind: Kind | None, known: Kind | None) -> Kind:
-    """Return the kind of the posteriors; caller and model must agree.
-
-    A softmax or sigmoid may also end a detector or an autoencoder, whose kind is "outputs".
-    """
-    if kind not in (None, "outputs") and known is not None and kind != known:
-        raise InputError(f"kind must be {known!r}, as the model ends, got {kind!r}")
-    agreed = kind or known
+    """Return the kind of the posteriors; caller and model must agree."""
+    agreed = agreed_kind(kind, known)
     if agreed is None:
         raise InputError(
             "the model does not end in a softmax or sigmoid, so its kind must be given:"

@@ -11,7 +11,7 @@ from tcuq.errors import InputError
 from tcuq.stream import Kind
 from tcuq.tap.batches import is_loader
 from tcuq.tap.feeding import input_errors_of
-from tcuq.tap.graph import choose
+from tcuq.tap.graph import agreed_kind, choose
 
 Array = NDArray[Any]
 BATCH = 4096
@@ -27,20 +27,30 @@ class SklearnTap:
     ----------
     estimator
         A classifier with ``predict_proba``; an outlier detector or a density, whose
-        ``score_samples`` becomes the output; or a regressor with ``predict``.
+        ``score_samples`` becomes the output; a regressor with ``predict``; or with the kind
+        "outputs" any object with ``predict``.
     layer
         The pipeline step whose output becomes features. If None: of a multi-layer perceptron,
         alone or at the end of a pipeline, the activations of its last hidden layer; of any other
         pipeline, the transformed input of its last step. Any other classifier alone, such as a
         forest, has no layer and gives no features: "input" records its inputs.
+    kind
+        "outputs" of an object of your own, which does not tell that it is a regressor.
     """
 
-    kind: Kind
+    kind: Kind | None
     batch = BATCH
 
-    def __init__(self, estimator: Any, layer: str | None = None) -> None:  # noqa: ANN401 - duck
-        self._method = output_method(estimator)
-        self.kind = "probabilities" if self._method == "predict_proba" else "outputs"
+    def __init__(
+        self,
+        estimator: Any,  # noqa: ANN401 - duck-typed
+        layer: str | None = None,
+        *,
+        kind: Kind | None = None,
+    ) -> None:
+        self._method = output_method(estimator, kind)
+        known: Kind = "probabilities" if self._method == "predict_proba" else "outputs"
+        self.kind = agreed_kind(kind, known)
         self._estimator = estimator
         steps = [name for name, _ in getattr(estimator, "steps", ())]
         self._last = estimator[-1] if steps else estimator
@@ -76,19 +86,20 @@ class SklearnTap:
         return posteriors, _last_hidden(self._last, rows) if self.layer == HIDDEN else rows
 
 
-def output_method(estimator: Any) -> str:  # noqa: ANN401 - duck-typed
+def output_method(estimator: Any, wanted: Kind | None) -> str:  # noqa: ANN401 - duck-typed
     """Return the method whose result a monitor watches."""
     last = estimator[-1] if getattr(estimator, "steps", ()) else estimator
     kind = str(_type_of(last)).lower().replace("_", "")
-    methods = METHODS[:2]
+    methods = METHODS if wanted == "outputs" and not kind else METHODS[:2]
     if kind in UNSUPERVISED:
         methods = methods[::-1]  # of a mixture, probabilities are of components, not of classes
     for method in METHODS[2:] if kind == "regressor" else methods:
         if callable(getattr(estimator, method, None)):
             return method
     raise InputError(
-        f"estimator must have predict_proba, or be a regressor or an outlier detector, got"
-        f" {type(last).__name__}: of some classifiers, such as SVC, predict_proba is an option"
+        "estimator must have predict_proba, or be a regressor or an outlier detector, got"
+        f" {type(last).__name__}: of some classifiers, such as SVC, predict_proba is an option; of"
+        ' an object of your own whose predict gives numbers, say kind="outputs"'
     )
 
 

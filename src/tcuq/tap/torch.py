@@ -35,7 +35,8 @@ class TorchTap:
         Which member of the output holds the posteriors, if it is a tuple or a mapping; None:
         its ``logits``, if any.
     kind
-        "probabilities" or "logits": a module does not tell, unless its output has ``logits``.
+        "probabilities", "logits" or "outputs": a module does not tell, unless its output has
+        ``logits``.
     batch
         Steps per batch.
     """
@@ -89,11 +90,11 @@ class TorchTap:
                 lambda _module, _args, output: captured.append((name, self._first(output)))
             )
             return
-        for name, part in self._parts.items():
+        for name, part in self._module.named_modules():
             if type(part).__name__ in HEADS:
                 yield part.register_forward_pre_hook(
                     lambda _module, args, named, name=name: captured.append(
-                        (f"input of {name}", next(iter([*args, *named.values()])))
+                        (f"input of {name or 'the module'}", next(iter([*args, *named.values()])))
                     ),
                     with_kwargs=True,
                 )
@@ -126,8 +127,14 @@ class TorchTap:
     def _logits(self, logits: Any) -> Any:  # noqa: ANN401 - a tensor
         if self.kind == "probabilities":
             raise InputError("kind must be 'logits', as the output's member, got 'probabilities'")
-        if logits.shape[-1] == 1 and hasattr(self._module, "config"):  # as in Hugging Face
-            raise InputError("the model must be a classifier, got a regression: num_labels is 1")
+        if self.kind == "outputs":
+            return logits
+        task = getattr(getattr(self._module, "config", None), "problem_type", "")
+        if task == "regression" or (task != "" and logits.shape[-1] == 1):  # as in Hugging Face
+            raise InputError(
+                "the model is a regression, by its problem_type or a num_labels of 1: say"
+                ' kind="outputs"'
+            )
         self.kind = "logits"
         return logits
 

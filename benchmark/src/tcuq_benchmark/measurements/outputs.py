@@ -41,6 +41,7 @@ BLOCK, NOISE = 8, 0.01  # neighbouring rows; of a repeated row's features
 WINDOW = 5  # frames of mel bands that the autoencoder sees
 TOLERANCE = 0.15  # of log10 of the concentration
 PROMISE, PROMISES, SHORT_PROMISES, MOST_BROKEN = 0.2, 100, 4, 0.05
+MOST_TRIES = 2  # splits per promise to issue: some are refused
 MISSED = float(SHIFTED)
 
 Fault = Callable[[Array, np.random.Generator], Array]
@@ -248,10 +249,12 @@ def alarm_rows(task: Task, splits: int, calm_steps: int) -> Iterator[Row]:
         )
 
 
-def promise_row(splits: int) -> Row:
-    """Return how many promises of the regressor the held-out pieces break."""
-    task, issued, broken, coverage = gas(), 0, 0, []
-    for split in range(splits):
+def promise_row(promises: int) -> Row:
+    """Issue so many promises of the regressor; return how many the held-out pieces break."""
+    task, issued, refused, broken, coverage = gas(), 0, 0, 0, []
+    for split in range(promises * MOST_TRIES):
+        if issued == promises:
+            break
         known, held_out = task.halves(split)
         try:
             profile = quiet_fit(
@@ -260,6 +263,7 @@ def promise_row(splits: int) -> Row:
                 alarm=tcuq.AlarmOptions(1 << H),
             )
         except FitError:
+            refused += 1
             continue
         field = task.stream(held_out, sum(len(task.pieces[i]) for i in held_out), 1000 + split)
         trace = tcuq.Monitor(profile).run(field)
@@ -271,10 +275,10 @@ def promise_row(splits: int) -> Row:
     share = broken / max(issued, 1)
     return Row(
         f"gas regression: promises of {100 * PROMISE:g} % beyond the tolerance that are broken",
-        f"≤ {100 * MOST_BROKEN:g} % of those issued, on {PROMISES} splits",
-        f"{broken} of {issued} issued, {splits - issued} refused; coverage"
+        f"≤ {100 * MOST_BROKEN:g} % of those issued, at least {promises}",
+        f"{broken} of {issued} issued, {refused} more splits refused; coverage"
         f" {np.mean(coverage) if coverage else 0:.2f}",
-        share <= MOST_BROKEN and issued > 0,
+        share <= MOST_BROKEN and issued == promises,
     )
 
 
