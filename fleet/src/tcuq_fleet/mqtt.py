@@ -141,7 +141,8 @@ def _words(reason: IntEnum) -> str:
 class MqttClient:
     """One connection to a broker; clients share a subscription by `$share/name/...` in filters.
 
-    The broker sends at most `receive_maximum` messages ahead of their acknowledgement.
+    The broker sends at most `receive_maximum` messages ahead of their acknowledgement. It may
+    refuse the `optional` filters.
     """
 
     def __init__(
@@ -149,7 +150,10 @@ class MqttClient:
         address: BrokerAddress,
         filters: Sequence[str],
         receive_maximum: int = 65_535,
+        *,
         timeout_s: float = 10.0,
+        optional: Sequence[str] = (),
+        client_id: str | None = None,
     ) -> None:
         self._reader = PacketReader()
         self._queue: list[Message] = []
@@ -159,8 +163,9 @@ class MqttClient:
         except (OSError, ValueError) as error:
             raise FleetError(f"{address.host}:{address.port}: no broker answers: {error}") from None
         try:
-            self._connect(receive_maximum)
-            self._subscribe(filters)
+            self._connect(receive_maximum, client_id or f"tcuq-{os.urandom(8).hex()}")
+            if filters:
+                self.subscribe(filters, optional)
         except BaseException:
             self._socket.close()
             raise
@@ -173,9 +178,9 @@ class MqttClient:
             self._send(mqtt5.DisconnectPacket().write())
         self._socket.close()
 
-    def _connect(self, receive_maximum: int) -> None:
+    def _connect(self, receive_maximum: int, client_id: str) -> None:
         packet = mqtt5.ConnectPacket(
-            f"tcuq-{os.urandom(8).hex()}",
+            client_id,
             clean_start=True,  # and no session afterwards
             keep_alive=KEEP_ALIVE_S,
             receive_max=receive_maximum,
@@ -186,13 +191,13 @@ class MqttClient:
         if reason != mqtt5.ConnAckReasonCode.SUCCESS:
             raise FleetError(f"the broker refuses the connection: {_words(reason)}")
 
-    def _subscribe(self, filters: Sequence[str]) -> None:
+    def subscribe(self, filters: Sequence[str], optional: Sequence[str] = ()) -> None:
+        """Subscribe, or raise `FleetError` if the broker refuses one of `filters`."""
         quality = mqtt5.QoS.AT_LEAST_ONCE
-        topics = [mqtt5.TopicFilter(pattern, max_qos=quality) for pattern in filters]
+        topics = [mqtt5.TopicFilter(one, max_qos=quality) for one in (*filters, *optional)]
         self._send(mqtt5.SubscribePacket(1, topics).write())
-        for pattern, reason in zip(
-            filters, self._wait_for(mqtt5.SubAckPacket).reason_codes, strict=True
-        ):
+        reasons = self._wait_for(mqtt5.SubAckPacket).reason_codes
+        for pattern, reason in zip(filters, reasons[: len(filters)], strict=True):
             if reason != mqtt5.SubAckReasonCode.GRANTED_QOS_AT_LEAST_ONCE:
                 raise FleetError(f"the broker refuses the subscription {pattern}: {_words(reason)}")
 
@@ -266,6 +271,11 @@ class MqttClient:
         """Acknowledge messages, and send publications that are encoded already."""
         acks = [mqtt5.PubAckPacket(one.packet_id).write() for one in messages if one.packet_id]
         self._send(b"".join(acks) + publications)
+
+    def publish(self, publications: bytes) -> None:
+        """Send publications that are encoded already, if there are any."""
+        if publications:
+            self._send(publications)
 
     def _send(self, data: bytes) -> None:
         self._socket.settimeout(SEND_TIMEOUT_S)

@@ -30,6 +30,10 @@ class Ingest(HttpOptions, Claims, KeysOptions, BrokerOptions, DatabaseOptions, C
 
     example: ClassVar[str] = "ingest --broker mqtt://127.0.0.1 --http 8049"
 
+    mount_point: str = Field(
+        "", pattern="^([a-z0-9-]+/)?$",
+        description="the mount_point of the broker's listener for devices, such as devices/",
+    )  # fmt: skip
     accept_unsigned: bool = Field(
         default=False,
         description="with --keys: also accept records of devices that never signed one",
@@ -46,17 +50,20 @@ class Ingest(HttpOptions, Claims, KeysOptions, BrokerOptions, DatabaseOptions, C
 
     def run(self) -> None:
         """Store records until a signal arrives."""
+        from tcuq_fleet.ingest.broker_watch import FILTERS
         from tcuq_fleet.ingest.worker import Limits, Worker
         from tcuq_fleet.mqtt import MqttClient
-        from tcuq_fleet.wire import SHARED_FILTERS
+        from tcuq_fleet.wire import shared_filters
 
         address, keys = self.broker_address(), self.read_keys()
+        filters = shared_filters(self.mount_point)
         worker = Worker(
             self.connection,
-            lambda: MqttClient(address, SHARED_FILTERS),
+            lambda: MqttClient(address, filters, optional=FILTERS),
             validator=self._validator(keys, authenticated=address.certificate is not None),
             claims=self,
             limits=Limits(records=self.batch),
+            mount_point=self.mount_point,
         )
         stop_on_signal(worker.stopping.set)
         server = self._start_http(worker, keys)
