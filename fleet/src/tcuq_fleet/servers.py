@@ -219,7 +219,8 @@ class Broker(Server):
             self._process = start_child(
                 [_find_program("mosquitto", ["/usr/sbin"]), "-c", str(config)], log
             )
-        self._wait_for(lambda: is_listening(self.port), self.folder / "mosquitto.log")
+        ports = self.port, self.workers_port
+        self._wait_for(lambda: all(map(is_listening, ports)), self.folder / "mosquitto.log")
 
     @property
     def pid(self) -> int:
