@@ -2,8 +2,8 @@
 """The broker's configuration as each deployment has it, run by a real mosquitto."""
 
 import re
-import shutil
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -20,6 +20,7 @@ from fleet.tests.fixtures.attacks.attacks import (
     retained_messages,
 )
 from fleet.tests.fixtures.attacks.certificate_authority import WORKER, CertificateAuthority
+from fleet.tests.fixtures.proxy import Proxy
 from fleet.tests.fixtures.sender import wait_for
 from fleet.tests.fixtures.servers import local_broker
 from tcuq_fleet.errors import FleetError
@@ -179,19 +180,21 @@ def test_kustomizes_copy_is_the_packages_file(name: str) -> None:
     assert copy == packaged(name)
 
 
-def test_nginx_accepts_its_configuration(tmp_path: Path) -> None:
-    """The real nginx parses the file, with a certificate in place."""
+def test_the_proxy_passes_certificates_and_slows_a_flood(tmp_path: Path) -> None:
+    """Through nginx a device publishes under its certificate, some hundred records per second."""
     authority = CertificateAuthority(tmp_path / "ca")
-    issued = authority.issue("records")
-    text = (DEPLOY / "nginx/nginx.conf").read_text("utf-8")
-    text = text.replace("/etc/tcuq/certificates/records.pem", str(issued.certificate))
-    text = text.replace("/etc/tcuq/certificates/records.key", str(issued.key))
-    text = text.replace("192.0.2.1", "127.0.0.1").replace("/run/nginx.pid", str(tmp_path / "pid"))
-    (tmp_path / "nginx.conf").write_text(text, "utf-8")
-    nginx = shutil.which("nginx", path="/usr/sbin:/usr/bin")
-    assert nginx, "apt install nginx-light libnginx-mod-stream"
-    result = subprocess.run(
-        [nginx, "-t", "-c", str(tmp_path / "nginx.conf")],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    name, topic = device_name(ATTACKER), f"tcuq/home/{device_name(ATTACKER)}/record"
+    authority.issue(name)
+    with ExitStack() as stack:
+        broker = stack.enter_context(authority.broker(tmp_path))
+        proxy = stack.enter_context(Proxy(tmp_path, authority, broker.port))
+        address = authority.worker_address(broker)
+        worker = stack.enter_context(MqttClient(address, shared_filters(MOUNT_POINT)))
+        client = MqttClient(Target(proxy.port, authority.folder).address(name), ())
+        stack.enter_context(client).publish(encode_publish(topic, bytes(97), 1) * 1000)
+        end, received = time.monotonic() + 2, 0
+        while time.monotonic() < end:
+            messages = worker.receive(0.1)
+            worker.acknowledge(messages)
+            received += len(messages)
+        assert 100 < received < 500  # of 143 bytes each, at 16 kB/s

@@ -15,7 +15,7 @@ from tcuq_fleet.mqtt import Message, encode_publish
 
 PROBE_EVERY_S = 1.0
 PROBES = ("tcuq/probe/ingest/record", "tcuq/probe/ingest/records")
-# Statistics that mosquitto publishes every 10 s; other brokers may refuse them.
+# Statistics that mosquitto publishes every 5 s; other brokers may refuse them.
 STATISTICS = {
     "clients/connected": ("clients", "Clients connected to the broker."),
     "subscriptions/count": ("subscriptions", "Subscriptions of all clients."),
