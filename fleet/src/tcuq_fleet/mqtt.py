@@ -116,11 +116,11 @@ def _read_packet(view: memoryview) -> tuple[mqtt5.Packet, int] | None:
     return None if packet is None else (packet, size)
 
 
-def to_message(packet: mqtt5.PublishPacket) -> Message:
-    """Convert a publication to a message."""
+def to_message(packet: mqtt5.PublishPacket, mount_point: str = "") -> Message:
+    """Convert a publication to a message, whose topic is the sender's: without the mount point."""
     # A retained message was not sent now: it arrives empty, so that it is refused and acknowledged.
     payload = b"" if packet.retain else packet.payload
-    return Message(packet.topic.encode(), payload, packet.packet_id or 0)
+    return Message(packet.topic.removeprefix(mount_point).encode(), payload, packet.packet_id or 0)
 
 
 def encode_publish(
@@ -142,7 +142,7 @@ class MqttClient:
     """One connection to a broker; clients share a subscription by `$share/name/...` in filters.
 
     The broker sends at most `receive_maximum` messages ahead of their acknowledgement. It may
-    refuse the `optional` filters.
+    refuse the `optional` filters. `mount_point` is what it puts before devices' topics.
     """
 
     def __init__(
@@ -154,8 +154,9 @@ class MqttClient:
         timeout_s: float = 10.0,
         optional: Sequence[str] = (),
         client_id: str | None = None,
+        mount_point: str = "",
     ) -> None:
-        self._reader = PacketReader()
+        self._reader, self._mount_point = PacketReader(), mount_point
         self._queue: list[Message] = []
         self._last_sent = self._last_received = time.monotonic()
         try:
@@ -237,7 +238,7 @@ class MqttClient:
 
     def _handle(self, packet: mqtt5.Packet) -> None:
         if isinstance(packet, mqtt5.PublishPacket):
-            self._queue.append(to_message(packet))
+            self._queue.append(to_message(packet, self._mount_point))
         elif isinstance(packet, mqtt5.DisconnectPacket):
             raise FleetError(f"the broker ends the connection: {_words(packet.reason_code)}")
         elif not isinstance(packet, mqtt5.PingRespPacket | mqtt5.PubAckPacket):

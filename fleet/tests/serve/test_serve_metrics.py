@@ -13,8 +13,7 @@ import yaml
 
 from fleet.tests.fixtures.dashboard_server import get
 
-PRODUCT = Path(str(files("tcuq_fleet")))
-PACKAGE = PRODUCT / "serve"
+PACKAGE = files("tcuq_fleet.serve")
 TESTS = Path(__file__).with_name("alerts_test.yml")
 
 
@@ -54,7 +53,7 @@ def test_metrics_pass_promtool_and_are_openmetrics(address: str, scraped: str) -
 
 def test_alert_rules_fire_as_tested(tmp_path: Path) -> None:
     """Promtool's rule tests pass, and they cover every rule."""
-    shutil.copy(PACKAGE / "alerts.yml", tmp_path / "alerts.yml")
+    shutil.copy(str(PACKAGE / "alerts.yml"), tmp_path / "alerts.yml")
     shutil.copy(TESTS, tmp_path / "alerts_test.yml")
     assert "SUCCESS" in promtool("check", "rules", "alerts.yml", folder=tmp_path)
     assert "SUCCESS" in promtool("test", "rules", "alerts_test.yml", folder=tmp_path)
@@ -72,7 +71,8 @@ def test_rules_and_grafana_read_existing_metrics(scraped: str, tmp_path: Path) -
     for expression in [*expressions, *(rule["expr"] for rule in rules)]:
         assert names(expression) <= exported, expression
         for process, name in re.findall(r"\btcuq_(ingest|judge)_(\w+?)(?:_total)?\b", expression):
-            source = "".join(path.read_text("utf-8") for path in (PRODUCT / process).glob("*.py"))
+            modules = files(f"tcuq_fleet.{process}").iterdir()
+            source = "".join(m.read_text("utf-8") for m in modules if m.name.endswith(".py"))
             assert f'"tcuq_{process}_{name}"' in source, expression
     panel_rules = [{"record": f"panel:{i}", "expr": expr} for i, expr in enumerate(expressions)]
     text = yaml.safe_dump({"groups": [{"name": "panels", "rules": panel_rules}]})

@@ -66,7 +66,7 @@ class Ingest(HttpOptions, Claims, KeysOptions, BrokerOptions, DatabaseOptions, C
         filters = shared_filters(self.mount_point)
         worker = Worker(
             self.connection,
-            lambda: MqttClient(address, filters, optional=FILTERS),
+            lambda: MqttClient(address, filters, optional=FILTERS, mount_point=self.mount_point),
             validator=self._validator(keys, authenticated=address.certificate is not None),
             claims=self,
             limits=Limits(records=self.batch),

@@ -30,10 +30,9 @@ FILTERS = tuple(_PREFIX + topic for topic in STATISTICS)
 
 
 class BrokerWatch:
-    """Sends probes and takes probes, statistics and the mount point from received messages."""
+    """Sends probes, and takes probes and statistics out of the received messages."""
 
     def __init__(self, registry: CollectorRegistry, mount_point: str) -> None:
-        self._mounted = len(mount_point.encode())
         self._topics = [mount_point + topic for topic in PROBES]
         self._due = 0.0
         self._sent = Counter(
@@ -48,7 +47,7 @@ class BrokerWatch:
             (_PREFIX + topic).encode(): Gauge(f"tcuq_broker_{name}", text, registry=registry)
             for topic, (name, text) in STATISTICS.items()
         }
-        self._probe_topics = frozenset(topic.encode() for topic in self._topics)
+        self._own = frozenset([*(topic.encode() for topic in PROBES), *self._gauges])
 
     def probes(self) -> bytes:
         """Return publications of probes if they are due."""
@@ -60,14 +59,12 @@ class BrokerWatch:
         return b"".join(encode_publish(topic, b"probe") for topic in self._topics)
 
     def take(self, messages: Sequence[Message]) -> list[Message]:
-        """Count probes and statistics; return the other messages with their devices' topics."""
-        others = []
-        mounted = self._mounted
-        for topic, payload, packet_id in messages:
-            if topic in self._probe_topics:
-                self._received.inc()
-            elif (gauge := self._gauges.get(topic)) is not None:
-                gauge.set(float(payload or 0))
-            else:
-                others.append(Message(topic[mounted:], payload, packet_id))
+        """Count probes and statistics; return the other messages."""
+        others = [message for message in messages if message.topic not in self._own]
+        if len(others) < len(messages):
+            for topic, payload, _ in messages:
+                if (gauge := self._gauges.get(topic)) is not None:
+                    gauge.set(float(payload or 0))
+                elif topic in self._own:
+                    self._received.inc()
         return others
