@@ -27,6 +27,7 @@ from fleet.tests.fixtures.attacks.certificate_authority import CertificateAuthor
 from fleet.tests.fixtures.load import stored_part
 from fleet.tests.fixtures.records import add_gateway, records_of
 from fleet.tests.fixtures.sender import wait_for
+from tcuq_fleet.errors import FleetError
 from tcuq_fleet.http_listener import HANDSHAKE_S, MAX_OPEN, MAX_PER_ADDRESS
 from tcuq_fleet.http_server import create_server
 from tcuq_fleet.ingest.http_ingest import (
@@ -226,3 +227,10 @@ def test_of_too_many_connections_the_address_with_the_most_loses_one(url: str) -
             peer = socket.create_connection(("127.0.0.1", port), source_address=source)
             stack.enter_context(peer)
         assert post(url, records_of([1]).tobytes()).status_code == 200
+
+
+def test_a_port_in_use_is_an_error_of_one_line(url: str) -> None:
+    """A process that cannot listen says so when it starts."""
+    port = int(url.rsplit(":", 1)[1])
+    with pytest.raises(FleetError, match=f"127.0.0.1:{port}: Address already in use"):
+        create_server(FastAPI(), "127.0.0.1", port)

@@ -10,6 +10,7 @@ import asyncio
 import socket
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Self
 
 HANDSHAKE_S = 5.0
@@ -51,7 +52,11 @@ class Listener(socket.socket):
         self.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.open: defaultdict[str, list[Connection]] = defaultdict(list)
         self.refused = 0
-        self.bind((host, port))
+        try:
+            self.bind((host, port))
+        except OSError:
+            self.close()
+            raise
 
     def accept(self) -> tuple[socket.socket, Any]:
         """Accept a connection, or close it at once if its address has too many."""
@@ -70,11 +75,9 @@ class Listener(socket.socket):
 
 def end_one(connections: Mapping[str, list[Connection]]) -> None:
     """End the oldest connection of the address with the most."""
-    oldest = max(connections.values(), key=len)[0]
-    try:
+    oldest = max(connections.values(), key=len).pop(0)
+    with suppress(OSError):  # its peer may be gone
         oldest.shutdown(socket.SHUT_RDWR)  # its protocol sees the end and closes it
-    except OSError:
-        oldest.close()
 
 
 class BoundedLoop(asyncio.SelectorEventLoop):

@@ -13,6 +13,7 @@ from prometheus_client.openmetrics import exposition
 from prometheus_client.registry import CollectorRegistry
 
 from tcuq.errors import InputError
+from tcuq_fleet.errors import FleetError
 from tcuq_fleet.http_listener import Listener
 from tcuq_fleet.http_protocol import BoundedProtocol
 
@@ -32,7 +33,12 @@ def create_server(
 ) -> "BoundedServer":
     """Create a server for an ASGI application."""
     check_listener(host, certificate, key)
+    try:
+        listener = Listener(host, port)
+    except OSError as error:
+        raise FleetError(f"{host}:{port}: {error.strerror}: choose another port") from None
     return BoundedServer(
+        listener,
         uvicorn.Config(
             RequestLimit(app, max_requests),
             host=host,
@@ -48,23 +54,25 @@ def create_server(
             log_config=None,
             log_level="warning",
             access_log=False,
-        )
+        ),
     )
 
 
 class BoundedServer(uvicorn.Server):
     """A server that accepts a bounded number of connections."""
 
-    _listener: Listener | None = None
+    def __init__(self, listener: Listener, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._listener = listener
 
     @property
     def refused(self) -> int:
         """The connections that were ended because there were too many."""
-        return self._listener.refused if self._listener else 0
+        return self._listener.refused
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and serve until `should_exit` is set."""
-        with Listener(self.config.host, self.config.port) as self._listener:
+        """Serve until `should_exit` is set."""
+        with self._listener:
             super().run([*(sockets or ()), self._listener])
 
 
