@@ -38,8 +38,8 @@ class Scene:
         self.broker = Broker(folder / "broker")
         broker = f"mqtt://127.0.0.1:{self.broker.port}"
         self._ingest = fleet_command(
-            "ingest", "--database", database, "--broker", broker, "--quota", "60000",
-            "--batch", "2000",
+            "ingest", "--claim", "open", "--database", database, "--broker", broker,
+            "--quota", "60000", "--batch", "2000",
         )  # fmt: skip
         self._simulate = fleet_command(
             "simulate", "--broker", broker, "--devices", str(devices), "--hours", str(hours),

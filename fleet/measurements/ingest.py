@@ -31,7 +31,7 @@ from tcuq.telemetry import Keys, decode
 from tcuq_fleet.judge.judge import count_evidence
 from tcuq_fleet.servers import Broker, Postgres
 from tcuq_fleet.store.batch import Batch
-from tcuq_fleet.store.claims import Claims
+from tcuq_fleet.store.claims import OPEN
 from tcuq_fleet.store.registry import Registry
 from tcuq_fleet.store.store import APPLY, COPY, STAGE, Store, apply_parameters
 
@@ -55,7 +55,7 @@ class Bench:
         with psycopg.connect(postgres.url, autocommit=True) as connection:
             Registry(connection).add_gateway("gate-1", ["berlin"])
         self.command = fleet_command(
-            "ingest", "--database", postgres.url, "--broker", f"mqtt://127.0.0.1:{broker.port}",
+            "ingest", "--claim", "open", "--database", postgres.url, "--broker", f"mqtt://127.0.0.1:{broker.port}",
             "--quota", "60000", "--gateway-quota", "60000",
         )  # fmt: skip
 
@@ -99,7 +99,7 @@ class Bench:
                     cursor.execute(STAGE)
                     with cursor.copy(COPY) as copy:
                         copy.write(rows)
-                    cursor.execute(APPLY, {"round": 0, **apply_parameters(Claims())})
+                    cursor.execute(APPLY, {"round": 0, **apply_parameters(OPEN)})
 
     @contextmanager
     def workers(self, count: int, command: list[str] | None = None) -> Iterator[None]:

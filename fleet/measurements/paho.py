@@ -15,7 +15,7 @@ from paho.mqtt.properties import Properties
 from tcuq_fleet.ingest.validation import Validator
 from tcuq_fleet.ingest.worker import Worker
 from tcuq_fleet.mqtt import Message, MqttClient, PacketReader
-from tcuq_fleet.wire import SHARED_FILTERS
+from tcuq_fleet.wire import shared_filters
 
 WAITING = 20_000
 
@@ -41,7 +41,7 @@ class PahoLink:
         self._client.disconnect()
 
     def _connected(self, *_: object) -> None:
-        self._client.subscribe([(topic, 1) for topic in SHARED_FILTERS])
+        self._client.subscribe([(topic, 1) for topic in shared_filters()])
 
     def _heard(self, _client: object, _data: object, message: paho.MQTTMessage) -> None:
         self._came.append(Message(message.topic.encode(), bytes(message.payload), message.mid))

@@ -41,7 +41,15 @@ class Fleets:
         # Off for 14 hours is not silent: an operator of such devices configures that.
         rules, retention = Rules(silent_after=1e6), Retention()
         ingest = fleet_command(
-            "ingest", "--database", self.database, "--broker", self._broker, "--quota", "60000"
+            "ingest",
+            "--claim",
+            "open",
+            "--database",
+            self.database,
+            "--broker",
+            self._broker,
+            "--quota",
+            "60000",
         )
         with running_process(ingest, self._folder / "ingest.log"), ExitStack() as stack:
             time.sleep(5)

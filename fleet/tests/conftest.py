@@ -3,10 +3,12 @@
 
 from collections.abc import Iterator
 
+import psycopg
 import pytest
 
 from fleet.tests.fixtures.servers import create_tables, local_broker, new_database, private_postgres
 from fleet.tests.fixtures.stored_fleet import StoredFleet
+from tcuq.cli import main
 from tcuq_fleet.mqtt import BrokerAddress
 from tcuq_fleet.servers import Broker, Postgres
 from tcuq_fleet.store.store import Store
@@ -25,6 +27,17 @@ def database(postgres: Postgres) -> str:
     url = new_database(postgres, "one")
     create_tables(url)
     return url
+
+
+@pytest.fixture
+def with_roles(postgres: Postgres) -> Iterator[str]:
+    """Create a database with roles by the documented command; return its URL."""
+    url = new_database(postgres, "roles")
+    assert main(["fleet", "migrate", "--roles", "--database", url]) == 0
+    yield url
+    with psycopg.connect(url, autocommit=True) as connection:
+        for role in ("tcuq_ingest", "tcuq_judge", "tcuq_serve", "tcuq_owner"):
+            connection.execute(f"DROP OWNED BY {role} CASCADE")
 
 
 @pytest.fixture

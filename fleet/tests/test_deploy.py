@@ -4,17 +4,17 @@
 import re
 import subprocess
 import sys
-from importlib.resources import files
+from contextlib import nullcontext
 from pathlib import Path
 
 import kubernetes_validate
 import pytest
 import yaml
-from paho.mqtt.client import Client
-from paho.mqtt.enums import CallbackAPIVersion
 
-from fleet.tests.fixtures.sender import wait_for
-from tcuq_fleet.servers import free_port, is_listening
+from tcuq_fleet.errors import FleetError
+from tcuq_fleet.mqtt import BrokerAddress, MqttClient
+from tcuq_fleet.servers import Broker, Certificates
+from tcuq_fleet.wire import MOUNT_POINT, shared_filters
 
 DEPLOY = Path(__file__).parents[1] / "deploy"
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
@@ -43,11 +43,10 @@ def test_a_manifest_follows_the_apis_schema(path: Path) -> None:
         kubernetes_validate.validate(document, KUBERNETES, strict=True)
 
 
-def test_the_pages_certificates_open_the_pages_broker(tmp_path: Path) -> None:
+def test_the_pages_certificates_open_the_workers_port(tmp_path: Path) -> None:
     """A worker with its certificate connects to mosquitto, both as the page types them."""
     page = (DEPLOY.parent / "docs/operate.md").read_text("utf-8")
-    (typed,) = re.findall(r"^```console\n(# install.*?)^```", page, re.MULTILINE | re.DOTALL)
-    (conf,) = re.findall(r"^```\n(listener.*?)^```", page, re.MULTILINE | re.DOTALL)
+    (typed,) = re.findall(r"^```console\n(# install -d.*?)^```", page, re.MULTILINE | re.DOTALL)
     tmp_path.chmod(0o755)
     commands = re.sub(r"^# ", "", typed, flags=re.MULTILINE)
     commands = re.sub(r"chown \w+", "test -f", commands)
@@ -55,21 +54,11 @@ def test_the_pages_certificates_open_the_pages_broker(tmp_path: Path) -> None:
         ["bash", "-euc", commands.replace("/etc/tcuq", str(tmp_path))],
         check=True, capture_output=True,
     )  # fmt: skip
-    port, certificates = free_port(), tmp_path / "certificates"
-    (tmp_path / "acl").write_bytes((files("tcuq_fleet") / "acl").read_bytes())
-    (tmp_path / "conf").write_text(
-        conf.replace("/etc/tcuq", str(tmp_path)).replace("8883", f"{port} 127.0.0.1")
-        + "user root\n",
-        "utf-8",
-    )
-    with subprocess.Popen(["mosquitto", "-c", str(tmp_path / "conf")]) as broker:
-        try:
-            wait_for(lambda: is_listening(port))
-            client = Client(CallbackAPIVersion.VERSION2)
-            key = str(certificates / "ingest.key")
-            client.tls_set(str(certificates / "ca.pem"), str(certificates / "ingest.pem"), key)
-            client.connect("localhost", port)
-            wait_for(lambda: client.loop() == 0 and client.is_connected())
-            client.disconnect()
-        finally:
-            broker.terminate()
+    pem = tmp_path / "certificates"
+    certificates = Certificates(pem / "ca.pem", pem / "broker.pem", pem / "broker.key")
+    broker = Broker(tmp_path, certificates=certificates, workers=pem / "workers.pem")
+    for port, accepted in ((broker.workers_port, True), (broker.port, False)):
+        own = str(pem / "ca.pem"), str(pem / "ingest.pem"), str(pem / "ingest.key")
+        address = BrokerAddress("127.0.0.1", port, *own)
+        with broker, nullcontext() if accepted else pytest.raises(FleetError):
+            MqttClient(address, shared_filters(MOUNT_POINT)).__exit__()

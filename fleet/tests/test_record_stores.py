@@ -21,7 +21,7 @@ from tcuq_fleet.report.folder import read_folder
 from tcuq_fleet.report.summary import report
 from tcuq_fleet.servers import Broker
 from tcuq_fleet.store.batch import Batch
-from tcuq_fleet.store.claims import Claims
+from tcuq_fleet.store.claims import OPEN
 from tcuq_fleet.store.folder import FolderStore
 from tcuq_fleet.store.interface import RecordStore, open_store
 from tcuq_fleet.store.store import Store
@@ -37,7 +37,7 @@ def open_again(request: pytest.FixtureRequest, database: str, tmp_path: Path) ->
     stores: list[RecordStore] = []
 
     def opened() -> RecordStore:
-        stores.append(open_store(name, Claims()))
+        stores.append(open_store(name, OPEN))
         return stores[-1]
 
     yield opened
@@ -76,7 +76,7 @@ def test_a_folder_holds_the_same_sums_as_the_database(store: Store, tmp_path: Pa
     """Histories with reboots, lost flash and repetitions, in random batches, give equal cohorts."""
     rng = np.random.default_rng(8)
     folder = FolderStore(tmp_path)
-    database = open_store(store.connection.info.dsn, Claims())
+    database = open_store(store.connection.info.dsn, OPEN)
     for site in ("berlin", "lyon"):
         records = history(rng, 60)
         records["device"] += 1000 * (site == "lyon")

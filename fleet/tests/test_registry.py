@@ -12,7 +12,7 @@ from fleet.tests.fixtures.records import add_gateway, record
 from tcuq.errors import InputError
 from tcuq.telemetry import Reason
 from tcuq_fleet.store import dead_letters
-from tcuq_fleet.store.batch import GATEWAY_ONLY, MAX_BOOTS, OWN_CERTIFICATE, Part
+from tcuq_fleet.store.batch import GATEWAY_ONLY, MAX_BOOTS, OWN_CERTIFICATE, SIGNATURE, Part
 from tcuq_fleet.store.claims import Claims
 from tcuq_fleet.store.registry import Enrolment, Registry
 from tcuq_fleet.store.sites import Gateway
@@ -84,6 +84,25 @@ def test_claims_may_be_closed(database: str) -> None:
         assert reasons(store, single(record(9, 1, 0, 100), "berlin")) == [Reason.SITE]
         assert reasons(store, single(record(8, 1, 0, 100), "berlin")) == [Reason.FINE]
         assert reasons(store, single(record(7, 1, 1, 200), "berlin")) == [Reason.FINE]
+
+
+def test_a_gateway_creates_no_devices_unless_claims_are_open(database: str) -> None:
+    """Records of unknown devices leave no row by default; an enrolled or signed device is stored.
+
+    One gateway's 20,000 invented devices moved the verdicts about other sites' devices.
+    """
+    add_gateway(database)
+    invented = via_gateway(*(record(n, 1, 0, 100) for n in range(1000, 1100)))
+    with Store(database, Claims()) as store:
+        assert set(reasons(store, invented)) == {Reason.SITE}
+        assert reasons(store, single(record(6, 1, 0, 100), "rome", GATEWAY_ONLY)) == [Reason.SITE]
+        assert (rows(store, "devices"), rows(store, "sites")) == (0, 2)
+        Registry(store.connection).enrol([Enrolment(8, "berlin", "pump")])
+        assert reasons(store, via_gateway(record(8, 1, 0, 100))) == [Reason.FINE]
+        signed = via_gateway(record(9, 1, 0, 100))._replace(trust=SIGNATURE)
+        assert reasons(store, signed) == [Reason.FINE]
+    with Store(database, Claims(claim="open")) as store:
+        assert set(reasons(store, invented)) == {Reason.FINE}
 
 
 def test_a_gateway_cannot_send_for_a_device_of_another_site(store: Store, database: str) -> None:

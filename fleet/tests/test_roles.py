@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Least privilege: each process runs with its own role, and that role can do no more."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -10,27 +9,11 @@ import pytest
 from fleet.tests.fixtures.dashboard_server import get, live, post
 from fleet.tests.fixtures.records import records_of
 from fleet.tests.fixtures.sender import Sender, wait_for
-from fleet.tests.fixtures.servers import new_database, private_postgres, running_worker
+from fleet.tests.fixtures.servers import as_role, private_postgres, running_worker
 from tcuq.cli import main
 from tcuq_fleet.mqtt import BrokerAddress
 from tcuq_fleet.servers import Broker, Postgres, free_port
 from tcuq_fleet.store.migrate import ROLES
-
-
-@pytest.fixture
-def with_roles(postgres: Postgres) -> Iterator[str]:
-    """Create a database with roles by the documented command; return its URL."""
-    url = new_database(postgres, "roles")
-    assert main(["fleet", "migrate", "--roles", "--database", url]) == 0
-    yield url
-    with psycopg.connect(url, autocommit=True) as connection:
-        for role in ("tcuq_ingest", "tcuq_judge", "tcuq_serve", "tcuq_owner"):
-            connection.execute(f"DROP OWNED BY {role} CASCADE")
-
-
-def as_role(url: str, role: str) -> str:
-    """Return the URL of a role."""
-    return url.replace("//tcuq@", f"//{role}@")
 
 
 def test_every_process_runs_with_its_own_role(
@@ -66,27 +49,6 @@ def test_every_process_runs_with_its_own_role(
             == 200
         )
         assert post(f"{address}/api/alarms/1/acknowledge").status_code == 200
-
-
-FORBIDDEN = {
-    "tcuq_ingest": ("DELETE FROM devices", "UPDATE alarms SET evidence = 0", "DROP TABLE devices",
-                    "UPDATE registry SET state = 'active'", "DELETE FROM cohorts",
-                    "SELECT maintain_partitions('1 day', '1 day')"),
-    "tcuq_judge": ("DELETE FROM devices", "UPDATE devices SET boot = 0", "DELETE FROM epochs",
-                   "INSERT INTO registry (device) VALUES (1)", "CREATE TABLE mine ()"),
-    "tcuq_serve": ("DELETE FROM devices", "DELETE FROM alarms", "DELETE FROM registry",
-                   "INSERT INTO judgements DEFAULT VALUES", "CREATE TABLE mine ()"),
-    "tcuq_owner": ("CREATE ROLE other", "COPY schema_version FROM PROGRAM 'id'"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("role", FORBIDDEN)
-def test_a_role_can_do_nothing_else(with_roles: str, role: str) -> None:
-    """Statements outside a role's duty are refused."""
-    with psycopg.connect(as_role(with_roles, role), autocommit=True) as connection:
-        for statement in FORBIDDEN[role]:
-            with pytest.raises(psycopg.errors.InsufficientPrivilege):
-                connection.execute(statement.encode())
 
 
 def listen_on_tcp(server: Postgres, port: int) -> None:

@@ -84,9 +84,9 @@ def test_mutual_tls(database: str, tmp_path: Path) -> None:
     authority = CertificateAuthority(tmp_path / "trusted")
     other = CertificateAuthority(tmp_path / "other")
     devices = Devices(Plan(devices=1, hours=1, steps=10))
-    with Broker(tmp_path / "broker", certificates=authority.issue("broker")) as broker:
+    with authority.broker(tmp_path / "broker") as broker:
         own = authority.broker_address(broker.port, f"{int(devices.device[0]):016x}")
-        worker = authority.broker_address(broker.port, "ingest")
+        worker = authority.worker_address(broker)
         run(database, worker, devices, TransportOptions(broker=own, hour_s=0.5))
         assert_exact(database, devices, tmp_path)
         client = ("--certificate", str(own.certificate), "--key", str(own.key))

@@ -20,7 +20,7 @@ from fleet.tests.fixtures.servers import Fault, local_broker, read_only, running
 from tcuq.cli import main
 from tcuq_fleet import http_protocol
 from tcuq_fleet.http_server import create_server
-from tcuq_fleet.ingest.http_ingest import HttpIngest, create_app
+from tcuq_fleet.ingest.http_ingest import create_health_app
 from tcuq_fleet.servers import Broker, Postgres, free_port
 from tcuq_fleet.store import reconnecting
 from tcuq_fleet.store.connection import Use
@@ -31,7 +31,7 @@ def running(database: str, broker: Broker) -> Iterator[str]:
     """Run a worker with its HTTP server; yield the server's URL."""
     with running_worker(database, local_broker(broker.port)) as worker:
         port = free_port()
-        server = create_server(create_app(HttpIngest(database), worker.metrics), "127.0.0.1", port)
+        server = create_server(create_health_app(worker.metrics), "127.0.0.1", port)
         thread = threading.Thread(target=server.run)
         thread.start()
         try:

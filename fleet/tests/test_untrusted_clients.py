@@ -21,7 +21,7 @@ from tcuq_fleet.mqtt import (
 )
 from tcuq_fleet.servers import Broker
 from tcuq_fleet.store.store import Store
-from tcuq_fleet.wire import ACK, SHARED_FILTERS, record_topic, records_topic
+from tcuq_fleet.wire import ACK, record_topic, records_topic, shared_filters
 
 DEVICE, OTHER = 0xA1, 0xB2
 
@@ -35,7 +35,7 @@ def authority(tmp_path: Path) -> CertificateAuthority:
 @pytest.fixture
 def tls_broker(tmp_path: Path, authority: CertificateAuthority) -> Iterator[Broker]:
     """Start a broker that requires client certificates."""
-    with Broker(tmp_path / "broker", certificates=authority.issue("broker")) as server:
+    with authority.broker(tmp_path / "broker") as server:
         yield server
 
 
@@ -43,7 +43,8 @@ def tls_broker(tmp_path: Path, authority: CertificateAuthority) -> Iterator[Brok
 def worker(database: str, tls_broker: Broker, authority: CertificateAuthority) -> Iterator[Worker]:
     """Run a worker with its own certificate."""
     add_gateway(database)
-    with running_worker(database, authority.broker_address(tls_broker.port, "ingest")) as ingest:
+    address = authority.worker_address(tls_broker)
+    with running_worker(database, address) as ingest:
         wait_until_connected(ingest)
         yield ingest
 
@@ -117,4 +118,4 @@ def test_a_missing_or_untrusted_certificate_is_refused(
     )
     for address in (anonymous, forged, untrusted.broker_address(tls_broker.port, "ingest")):
         with pytest.raises(FleetError, match=r"the broker is gone|no broker answers"):
-            MqttClient(address, SHARED_FILTERS)
+            MqttClient(address, shared_filters())

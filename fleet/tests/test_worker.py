@@ -12,9 +12,10 @@ from fleet.tests.fixtures.servers import running_worker, wait_until_connected
 from tcuq.telemetry import Reason, sealed
 from tcuq_fleet.ingest.validation import Validator
 from tcuq_fleet.ingest.worker import Worker
-from tcuq_fleet.mqtt import BrokerAddress
+from tcuq_fleet.mqtt import BrokerAddress, MqttClient
 from tcuq_fleet.servers import Broker, Postgres
 from tcuq_fleet.store.store import Store
+from tcuq_fleet.wire import shared_filters
 
 RunWorker = Callable[..., AbstractContextManager[tuple[Worker, Sender]]]
 
@@ -134,3 +135,22 @@ def test_a_worker_reconnects_to_a_restarted_broker(
         sender.send(records_of([1]))
         wait_for(lambda: len(sender.acknowledged) == 1)
     assert steps(store) == 100
+
+
+def test_messages_that_others_take_show_as_lost_probes(
+    run_worker: RunWorker, broker_address: BrokerAddress
+) -> None:
+    """All probes arrive while workers alone share the subscription, and fewer beside a thief."""
+    with run_worker() as (worker, _):
+        sample = worker.metrics.registry.get_sample_value
+
+        def lost() -> float:
+            names = ("tcuq_ingest_probes_sent_total", "tcuq_ingest_probes_received_total")
+            sent, received = (sample(name) or 0 for name in names)
+            return sent - received
+
+        wait_for(lambda: sample("tcuq_ingest_probes_received_total"))
+        wait_for(lambda: sample("tcuq_broker_clients"))  # the broker's statistics arrive as well
+        assert lost() <= 2  # that are under way
+        with MqttClient(broker_address, shared_filters()):
+            wait_for(lambda: lost() >= 3, 20)

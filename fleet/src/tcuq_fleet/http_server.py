@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP server of every process: slow clients are bounded, other machines need TLS."""
 
+import socket
 from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
@@ -10,9 +11,10 @@ from fastapi import FastAPI, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client.openmetrics import exposition
 from prometheus_client.registry import CollectorRegistry
-from uvicorn import Server
 
 from tcuq.errors import InputError
+from tcuq_fleet.errors import FleetError
+from tcuq_fleet.http_listener import Listener
 from tcuq_fleet.http_protocol import BoundedProtocol
 
 KEEP_ALIVE_S = 5
@@ -26,14 +28,22 @@ def create_server(
     port: int,
     certificate: str | None = None,
     key: str | None = None,
-) -> Server:
+    *,
+    max_requests: int = MAX_REQUESTS,
+) -> "BoundedServer":
     """Create a server for an ASGI application."""
     check_listener(host, certificate, key)
-    return uvicorn.Server(
+    try:
+        listener = Listener(host, port)
+    except OSError as error:
+        raise FleetError(f"{host}:{port}: {error.strerror}: choose another port") from None
+    return BoundedServer(
+        listener,
         uvicorn.Config(
-            RequestLimit(app),
+            RequestLimit(app, max_requests),
             host=host,
             port=port,
+            loop="tcuq_fleet.http_listener:BoundedLoop",
             ssl_certfile=certificate,
             ssl_keyfile=key,
             http=BoundedProtocol,
@@ -44,8 +54,26 @@ def create_server(
             log_config=None,
             log_level="warning",
             access_log=False,
-        )
+        ),
     )
+
+
+class BoundedServer(uvicorn.Server):
+    """A server that accepts a bounded number of connections."""
+
+    def __init__(self, listener: Listener, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._listener = listener
+
+    @property
+    def refused(self) -> int:
+        """The connections that were ended because there were too many."""
+        return self._listener.refused
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve until `should_exit` is set."""
+        with self._listener:
+            super().run([*(sockets or ()), self._listener])
 
 
 def check_listener(host: str, certificate: str | None, key: str | None) -> None:
@@ -70,15 +98,15 @@ def is_loopback(host: str) -> bool:
 class RequestLimit:
     """ASGI middleware: answers 503 to more requests at once, but never to health and metrics."""
 
-    def __init__(self, app: Any) -> None:  # noqa: ANN401 - ASGI
-        self._app = app
+    def __init__(self, app: Any, max_requests: int) -> None:  # noqa: ANN401 - ASGI
+        self._app, self._max_requests = app, max_requests
         self._requests = 0
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
         """Handle one request."""
         if scope["type"] != "http" or scope["path"] in MONITORING:
             await self._app(scope, receive, send)
-        elif self._requests >= MAX_REQUESTS:
+        elif self._requests >= self._max_requests:
             response = PlainTextResponse("too many requests at once\n", 503, {"retry-after": "5"})
             await response(scope, receive, send)
         else:

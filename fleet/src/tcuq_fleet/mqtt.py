@@ -116,11 +116,11 @@ def _read_packet(view: memoryview) -> tuple[mqtt5.Packet, int] | None:
     return None if packet is None else (packet, size)
 
 
-def to_message(packet: mqtt5.PublishPacket) -> Message:
-    """Convert a publication to a message."""
+def to_message(packet: mqtt5.PublishPacket, mount_point: str = "") -> Message:
+    """Convert a publication to a message, whose topic is the sender's: without the mount point."""
     # A retained message was not sent now: it arrives empty, so that it is refused and acknowledged.
     payload = b"" if packet.retain else packet.payload
-    return Message(packet.topic.encode(), payload, packet.packet_id or 0)
+    return Message(packet.topic.removeprefix(mount_point).encode(), payload, packet.packet_id or 0)
 
 
 def encode_publish(
@@ -141,7 +141,8 @@ def _words(reason: IntEnum) -> str:
 class MqttClient:
     """One connection to a broker; clients share a subscription by `$share/name/...` in filters.
 
-    The broker sends at most `receive_maximum` messages ahead of their acknowledgement.
+    The broker sends at most `receive_maximum` messages ahead of their acknowledgement. It may
+    refuse the `optional` filters. `mount_point` is what it puts before devices' topics.
     """
 
     def __init__(
@@ -149,9 +150,13 @@ class MqttClient:
         address: BrokerAddress,
         filters: Sequence[str],
         receive_maximum: int = 65_535,
+        *,
         timeout_s: float = 10.0,
+        optional: Sequence[str] = (),
+        client_id: str | None = None,
+        mount_point: str = "",
     ) -> None:
-        self._reader = PacketReader()
+        self._reader, self._mount_point = PacketReader(), mount_point
         self._queue: list[Message] = []
         self._last_sent = self._last_received = time.monotonic()
         try:
@@ -159,8 +164,9 @@ class MqttClient:
         except (OSError, ValueError) as error:
             raise FleetError(f"{address.host}:{address.port}: no broker answers: {error}") from None
         try:
-            self._connect(receive_maximum)
-            self._subscribe(filters)
+            self._connect(receive_maximum, client_id or f"tcuq-{os.urandom(8).hex()}")
+            if filters:
+                self.subscribe(filters, optional)
         except BaseException:
             self._socket.close()
             raise
@@ -173,9 +179,9 @@ class MqttClient:
             self._send(mqtt5.DisconnectPacket().write())
         self._socket.close()
 
-    def _connect(self, receive_maximum: int) -> None:
+    def _connect(self, receive_maximum: int, client_id: str) -> None:
         packet = mqtt5.ConnectPacket(
-            f"tcuq-{os.urandom(8).hex()}",
+            client_id,
             clean_start=True,  # and no session afterwards
             keep_alive=KEEP_ALIVE_S,
             receive_max=receive_maximum,
@@ -186,13 +192,13 @@ class MqttClient:
         if reason != mqtt5.ConnAckReasonCode.SUCCESS:
             raise FleetError(f"the broker refuses the connection: {_words(reason)}")
 
-    def _subscribe(self, filters: Sequence[str]) -> None:
+    def subscribe(self, filters: Sequence[str], optional: Sequence[str] = ()) -> None:
+        """Subscribe, or raise `FleetError` if the broker refuses one of `filters`."""
         quality = mqtt5.QoS.AT_LEAST_ONCE
-        topics = [mqtt5.TopicFilter(pattern, max_qos=quality) for pattern in filters]
+        topics = [mqtt5.TopicFilter(one, max_qos=quality) for one in (*filters, *optional)]
         self._send(mqtt5.SubscribePacket(1, topics).write())
-        for pattern, reason in zip(
-            filters, self._wait_for(mqtt5.SubAckPacket).reason_codes, strict=True
-        ):
+        reasons = self._wait_for(mqtt5.SubAckPacket).reason_codes
+        for pattern, reason in zip(filters, reasons[: len(filters)], strict=True):
             if reason != mqtt5.SubAckReasonCode.GRANTED_QOS_AT_LEAST_ONCE:
                 raise FleetError(f"the broker refuses the subscription {pattern}: {_words(reason)}")
 
@@ -232,7 +238,7 @@ class MqttClient:
 
     def _handle(self, packet: mqtt5.Packet) -> None:
         if isinstance(packet, mqtt5.PublishPacket):
-            self._queue.append(to_message(packet))
+            self._queue.append(to_message(packet, self._mount_point))
         elif isinstance(packet, mqtt5.DisconnectPacket):
             raise FleetError(f"the broker ends the connection: {_words(packet.reason_code)}")
         elif not isinstance(packet, mqtt5.PingRespPacket | mqtt5.PubAckPacket):
@@ -266,6 +272,11 @@ class MqttClient:
         """Acknowledge messages, and send publications that are encoded already."""
         acks = [mqtt5.PubAckPacket(one.packet_id).write() for one in messages if one.packet_id]
         self._send(b"".join(acks) + publications)
+
+    def publish(self, publications: bytes) -> None:
+        """Send publications that are encoded already, if there are any."""
+        if publications:
+            self._send(publications)
 
     def _send(self, data: bytes) -> None:
         self._socket.settimeout(SEND_TIMEOUT_S)

@@ -31,25 +31,17 @@ max_wal_size = 2GB
 checkpoint_timeout = 15min
 wal_compression = lz4
 """
-# Workers limit unacknowledged messages by their receive maximum. Nothing persists over a restart:
-# devices resend what was not stored.
+# Nothing persists over a restart: devices resend what was not stored.
 MOSQUITTO_CONF = """{limits}
 persistence false
 user {user}
-listener {port} {host}
+"""
+OPEN_LISTENER = """
+listener {port} 127.0.0.1
 max_connections 10000
+allow_anonymous true
 """
-ALLOW_ANONYMOUS = "allow_anonymous true\n"
-# The certificate's common name is the user: a device's 16 digits, a gateway's name, or `ingest`.
-MUTUAL_TLS_CONF = """
-cafile {ca}
-certfile {certificate}
-keyfile {key}
-require_certificate true
-use_identity_as_username true
-allow_anonymous false
-acl_file {acl}
-"""
+DEVICES_PORT, WORKERS_PORT = 8883, 8884  # of broker_listeners.conf
 
 
 def free_port() -> int:
@@ -200,16 +192,23 @@ class Certificates:
 class Broker(Server):
     """A private mosquitto broker, by default on a free port.
 
-    With certificates, clients must present a certificate of the same CA and may publish only under
-    its common name; otherwise every client on this machine is accepted.
+    With certificates it has two listeners: one for devices, whose clients must present a
+    certificate of the same CA and may publish only under its common name, and one for workers,
+    whose certificates the file `workers` signed. Otherwise every client on this machine is
+    accepted.
     """
 
     def __init__(
-        self, folder: Path, port: int | None = None, certificates: Certificates | None = None
+        self,
+        folder: Path,
+        port: int | None = None,
+        certificates: Certificates | None = None,
+        workers: Path | None = None,
     ) -> None:
         self.port = free_port() if port is None else port
+        self.workers_port = self.port if certificates is None else free_port()
         self.folder = folder
-        self._certificates = certificates
+        self._certificates, self._workers = certificates, workers
 
     def start(self) -> None:
         """Start the broker and wait until it listens."""
@@ -220,7 +219,8 @@ class Broker(Server):
             self._process = start_child(
                 [_find_program("mosquitto", ["/usr/sbin"]), "-c", str(config)], log
             )
-        self._wait_for(lambda: is_listening(self.port), self.folder / "mosquitto.log")
+        ports = self.port, self.workers_port
+        self._wait_for(lambda: all(map(is_listening, ports)), self.folder / "mosquitto.log")
 
     @property
     def pid(self) -> int:
@@ -230,19 +230,31 @@ class Broker(Server):
         return self._process.pid
 
     def _configuration(self) -> str:
-        limits = (files("tcuq_fleet") / "broker_limits.conf").read_text("utf-8")
-        listener = MOSQUITTO_CONF.format(
-            limits=limits, port=self.port, host="127.0.0.1", user=_account()
-        )
+        limits = packaged("broker_limits.conf")
+        general = MOSQUITTO_CONF.format(limits=limits, user=_account())
         if self._certificates is None:
-            return listener + ALLOW_ANONYMOUS
-        acl = self.folder / "acl"
-        acl.write_text((files("tcuq_fleet") / "acl").read_text("utf-8"), "utf-8")
+            return general + OPEN_LISTENER.format(port=self.port)
+        acl = self.folder / "broker_acl"
+        acl.write_text(packaged("broker_acl"), "utf-8")
         acl.chmod(0o600)
         pem = self._certificates
-        return listener + MUTUAL_TLS_CONF.format(
-            ca=pem.ca, certificate=pem.certificate, key=pem.key, acl=acl
-        )
+        listeners = packaged("broker_listeners.conf")
+        for installed, here in (
+            (f"listener {DEVICES_PORT}", f"listener {self.port} 127.0.0.1"),
+            (f"listener {WORKERS_PORT}", f"listener {self.workers_port} 127.0.0.1"),
+            ("/etc/tcuq/broker_acl", str(acl)),
+            ("/etc/tcuq/certificates/ca.pem", str(pem.ca)),
+            ("/etc/tcuq/certificates/workers.pem", str(self._workers)),
+            ("/etc/tcuq/certificates/broker.pem", str(pem.certificate)),
+            ("/etc/tcuq/certificates/broker.key", str(pem.key)),
+        ):
+            listeners = listeners.replace(installed, here)
+        return general + listeners
+
+
+def packaged(name: str) -> str:
+    """Return the text of a file of this package."""
+    return (files("tcuq_fleet") / name).read_text("utf-8")
 
 
 def _account() -> str:

@@ -71,7 +71,8 @@ class Supervisor:
             self._start("the broker", Broker(self.folder, self.ports.broker))
             broker = f"mqtt://127.0.0.1:{self.ports.broker}"
         self._run("ingest", "--database", urls["ingest"], "--broker", broker,
-                  "--quota", "60000", "--http", str(self.ports.ingest))  # fmt: skip
+                  "--claim", "open", "--quota", "60000",
+                  "--http", str(self.ports.ingest))  # fmt: skip
         self._run("judge", "--database", urls["judge"], "--every", str(self.every_s))
         self._run("serve", "--database", urls["serve"], "--port", str(self.ports.dashboard))
 

@@ -21,7 +21,7 @@ ACK = np.dtype(_ACK)
 SIGNED_ACK = np.dtype([*_ACK, ("key", "u1"), ("tag", "u1", (12,))])
 TAGGED = 17  # bytes of a signed acknowledgement that its tag covers
 MAX_RECORDS = 1000  # in one message of a gateway
-SHARED_FILTERS = ("$share/ingest/tcuq/+/+/record", "$share/ingest/tcuq/+/+/records")  # of workers
+MOUNT_POINT = "devices/"  # before every topic of the devices' listener, as workers see it
 STORED_FILTER = "tcuq/+/+/stored"
 
 Kind = Literal["record", "records", "stored"]
@@ -131,6 +131,12 @@ def records_topic(site: str, gateway: str) -> str:
 def stored_filter(gateway: str) -> str:
     """Return the topic filter for a gateway's acknowledgements from all its sites."""
     return f"tcuq/+/{_check_gateway(gateway)}/stored"
+
+
+def shared_filters(mount_point: str = "") -> tuple[str, str]:
+    """Return the topic filters by which workers share the records."""
+    shared = f"$share/ingest/{mount_point}tcuq/+/+/"
+    return f"{shared}record", f"{shared}records"
 
 
 def parse_topic(topic: str) -> Topic:

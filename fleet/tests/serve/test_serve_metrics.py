@@ -71,7 +71,8 @@ def test_rules_and_grafana_read_existing_metrics(scraped: str, tmp_path: Path) -
     for expression in [*expressions, *(rule["expr"] for rule in rules)]:
         assert names(expression) <= exported, expression
         for process, name in re.findall(r"\btcuq_(ingest|judge)_(\w+?)(?:_total)?\b", expression):
-            source = (files(f"tcuq_fleet.{process}") / "metrics.py").read_text("utf-8")
+            modules = files(f"tcuq_fleet.{process}").iterdir()
+            source = "".join(m.read_text("utf-8") for m in modules if m.name.endswith(".py"))
             assert f'"tcuq_{process}_{name}"' in source, expression
     panel_rules = [{"record": f"panel:{i}", "expr": expr} for i, expr in enumerate(expressions)]
     text = yaml.safe_dump({"groups": [{"name": "panels", "rules": panel_rules}]})

@@ -119,6 +119,7 @@ def test_a_wrong_file_is_an_error_that_names_the_key(
         ("ingest --broker mqtt://host/topic", "broker must be mqtt://host[:port]"),
         ("ingest --broker mqtt://host:x", "broker: Port could not be cast"),
         ("simulate --devices 1 --broker mqtt://127.0.0.1:1", "127.0.0.1:1: no broker answers"),
+        ("ingest --mount-point a/+/", "--mount-point String should match pattern"),
         ("ingest --certificate a.pem", "--certificate and --key go together"),
         ("serve --port 0", "--port must be greater than or equal to 1"),
         ("serve --database dbname=x --host ::", "host must be this machine alone"),
@@ -143,7 +144,7 @@ def test_a_value_out_of_bounds_is_an_error_of_one_line(
     ("words", "message"),
     [
         ("judge --every soon", "--every must be a valid number, got 'soon'"),
-        ("ingest --claim some", "--claim must be 'open', 'sites' or 'enrolled', got 'some'"),
+        ("ingest --claim some", "--claim must be 'authenticated', 'sites', 'enrolled' or 'open'"),
         ("simulate", "--devices is required"),
         ("simulate --devices 1 --loss x", "--loss must be a valid number, got 'x'"),
         ("judge --unknown", "unrecognized arguments: --unknown"),

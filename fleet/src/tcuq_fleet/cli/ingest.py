@@ -11,14 +11,15 @@ from tcuq_fleet.cli.options import (
     DatabaseOptions,
     HttpOptions,
     KeysOptions,
+    Port,
     stop_on_signal,
 )
+from tcuq_fleet.http_listener import MAX_OPEN
 from tcuq_fleet.store.claims import Claims
 
 if TYPE_CHECKING:
-    from uvicorn import Server
-
     from tcuq.telemetry import Keys
+    from tcuq_fleet.http_server import BoundedServer
     from tcuq_fleet.ingest.validation import Validator
     from tcuq_fleet.ingest.worker import Worker
 
@@ -30,6 +31,16 @@ class Ingest(HttpOptions, Claims, KeysOptions, BrokerOptions, DatabaseOptions, C
 
     example: ClassVar[str] = "ingest --broker mqtt://127.0.0.1 --http 8049"
 
+    records_http: Port | None = Field(
+        None, description="port of an HTTP server for gateways' records"
+    )
+    records_host: str = Field(
+        "127.0.0.1", description="address for gateways' records; other machines need TLS"
+    )
+    mount_point: str = Field(
+        "", pattern="^([a-z0-9-]+/)?$",
+        description="the mount_point of the broker's listener for devices, such as devices/",
+    )  # fmt: skip
     accept_unsigned: bool = Field(
         default=False,
         description="with --keys: also accept records of devices that never signed one",
@@ -46,22 +57,25 @@ class Ingest(HttpOptions, Claims, KeysOptions, BrokerOptions, DatabaseOptions, C
 
     def run(self) -> None:
         """Store records until a signal arrives."""
+        from tcuq_fleet.ingest.broker_watch import FILTERS
         from tcuq_fleet.ingest.worker import Limits, Worker
         from tcuq_fleet.mqtt import MqttClient
-        from tcuq_fleet.wire import SHARED_FILTERS
+        from tcuq_fleet.wire import shared_filters
 
         address, keys = self.broker_address(), self.read_keys()
+        filters = shared_filters(self.mount_point)
         worker = Worker(
             self.connection,
-            lambda: MqttClient(address, SHARED_FILTERS),
+            lambda: MqttClient(address, filters, optional=FILTERS, mount_point=self.mount_point),
             validator=self._validator(keys, authenticated=address.certificate is not None),
             claims=self,
             limits=Limits(records=self.batch),
+            mount_point=self.mount_point,
         )
         stop_on_signal(worker.stopping.set)
-        server = self._start_http(worker, keys)
+        servers = self._start_servers(worker, keys)
         worker.run()
-        if server is not None:
+        for server in servers:
             server.should_exit = True
         records = int(worker.metrics.registry.get_sample_value("tcuq_ingest_records_total") or 0)
         self.print_result({"records": records}, f"stopped after {records:,} records")
@@ -77,9 +91,16 @@ class Ingest(HttpOptions, Claims, KeysOptions, BrokerOptions, DatabaseOptions, C
             authenticated=authenticated,
         )
 
-    def _start_http(self, worker: "Worker", keys: "Keys | None") -> "Server | None":
-        """Start HTTP ingest if it has a port; return its server."""
-        from tcuq_fleet.ingest.http_ingest import HttpIngest, create_app
+    def _start_servers(self, worker: "Worker", keys: "Keys | None") -> "list[BoundedServer]":
+        """Start the operators' and the gateways' servers that have a port."""
+        from tcuq_fleet.ingest.http_ingest import HttpIngest, create_app, create_health_app
 
-        ingest = HttpIngest(self.connection, self._validator(keys, authenticated=False), self)
-        return self.start_http(create_app(ingest, worker.metrics))
+        metrics = worker.metrics
+        servers = [self.start_http(create_health_app(metrics), self.http, self.http_host)]
+        if self.records_http is not None:
+            ingest = HttpIngest(self.connection, self._validator(keys, authenticated=False), self)
+            app = create_app(ingest, metrics)
+            server = self.start_http(app, self.records_http, self.records_host, MAX_OPEN)
+            metrics.connections_refused.set_function(lambda: server.refused if server else 0)
+            servers.append(server)
+        return [server for server in servers if server is not None]

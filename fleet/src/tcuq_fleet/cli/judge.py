@@ -77,7 +77,7 @@ class Judge(HttpOptions, Rules, DatabaseOptions, Command):
             return
         stopping, metrics = threading.Event(), JudgeMetrics()
         stop_on_signal(stopping.set)
-        self.start_http(create_app(metrics))
+        self.start_http(create_app(metrics), self.http, self.http_host)
         judge_periodically(
             self.connection,
             self,

@@ -17,9 +17,9 @@ from tcuq_fleet.cli.secrets import check_no_password, with_password
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
-    from uvicorn import Server
 
     from tcuq.telemetry import Keys
+    from tcuq_fleet.http_server import BoundedServer
     from tcuq_fleet.mqtt import BrokerAddress
 
 MAX_FILE_BYTES = 1 << 20
@@ -96,19 +96,24 @@ class HttpOptions(HttpsOptions):
 
     http: Port | None = Field(
         None,
-        description="port of an HTTP server for health and metrics, and for records to a worker",
+        description="port of an HTTP server for health and metrics",
     )
     http_host: str = Field(
         "127.0.0.1", description="address to listen on; other machines are served over TLS only"
     )
 
-    def start_http(self, app: "FastAPI") -> "Server | None":
-        """Serve an application in its own thread, if a port is given; return its server."""
-        from tcuq_fleet.http_server import create_server
+    def start_http(
+        self, app: "FastAPI", port: int | None, host: str, max_requests: int | None = None
+    ) -> "BoundedServer | None":
+        """Serve an application in its own thread, if it has a port; return its server."""
+        from tcuq_fleet.http_server import MAX_REQUESTS, create_server
 
-        if self.http is None:
+        if port is None:
             return None
-        server = create_server(app, self.http_host, self.http, self.http_certificate, self.http_key)
+        server = create_server(
+            app, host, port, self.http_certificate, self.http_key,
+            max_requests=max_requests or MAX_REQUESTS,
+        )  # fmt: skip
         threading.Thread(target=server.run, daemon=True).start()
         return server
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP ingest: records from gateways that do not use MQTT; a worker's health and metrics.
+"""HTTP ingest: records from gateways that do not use MQTT.
 
 Each request is one transaction. The response follows COMMIT and holds the bytes that an
 acknowledgement over MQTT would hold.
@@ -8,6 +8,9 @@ acknowledgement over MQTT would hold.
 import hashlib
 import hmac
 import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 from fastapi import FastAPI, Header, HTTPException, Query, Request, Response
@@ -27,6 +30,7 @@ from tcuq_fleet.version import __version__
 from tcuq_fleet.wire import MAX_RECORDS, NAME, records_topic
 
 MAX_BODY_BYTES = MAX_RECORDS * SIGNED.itemsize
+MAX_PER_GATEWAY = 4  # requests at once
 AWAY = "the database is away: send it again later"
 OCTETS = "application/octet-stream"
 NAME_PATTERN = f"^{NAME}$"
@@ -39,6 +43,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
     400: {"description": "The body holds no record that may be stored."},
     401: {"description": "Not a gateway, or not its token."},
     413: {"description": f"More than {MAX_BODY_BYTES} bytes."},
+    429: {"description": f"More than {MAX_PER_GATEWAY} requests of the gateway at once."},
     503: {"description": "The database is away; send it again later."},
 }
 
@@ -72,9 +77,17 @@ class HttpIngest:
         return result, result.sign(result.parts[0], stored) if result.parts else stored
 
 
-def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> FastAPI:
-    """Create the application: `POST /v1/records`, `/healthz`, `/readyz`, `/metrics`."""
+def create_health_app(metrics: IngestMetrics) -> FastAPI:
+    """Create the application of the operators' listener: `/healthz`, `/readyz`, `/metrics`."""
     app = FastAPI(title="tcuq ingest", version=__version__, docs_url=None, redoc_url=None)
+    add_monitoring(app, metrics.registry, lambda: metrics.alive, lambda: metrics.ready)
+    return app
+
+
+def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> FastAPI:
+    """Create the application of the gateways' listener: `POST /v1/records`."""
+    app = FastAPI(title="tcuq records", version=__version__, docs_url=None, redoc_url=None)
+    requests = GatewayRequests(metrics)
 
     @app.post(
         "/v1/records",
@@ -96,23 +109,44 @@ def create_app(ingest: HttpIngest, metrics: IngestMetrics) -> FastAPI:
             raise HTTPException(503, AWAY) from None
         if not authenticated:
             raise HTTPException(401, "not a gateway, or not its token")
-        body = await _read_body(request)
-        if body is None:
-            raise HTTPException(413, f"at most {MAX_BODY_BYTES} bytes, {MAX_RECORDS} records")
-        try:
-            result, acks = await run_in_threadpool(ingest.put, site, gateway, body)
-        except InputError as error:
-            raise HTTPException(400, str(error)) from None
-        except FleetError:
-            raise HTTPException(503, AWAY) from None
+        with requests.of(gateway):
+            body = await _read_body(request)
+            if body is None:
+                raise HTTPException(413, f"at most {MAX_BODY_BYTES} bytes, {MAX_RECORDS} records")
+            try:
+                result, acks = await run_in_threadpool(ingest.put, site, gateway, body)
+            except InputError as error:
+                raise HTTPException(400, str(error)) from None
+            except FleetError:
+                raise HTTPException(503, AWAY) from None
         refused = metrics.count(result, len(acks))
         if refused and not len(acks):
             raise HTTPException(400, {"refused": refused})
         summary = ", ".join(f"{reason}={count}" for reason, count in refused.items())
         return Response(acks.tobytes(), media_type=OCTETS, headers={"x-refused": summary})
 
-    add_monitoring(app, metrics.registry, lambda: metrics.alive, lambda: metrics.ready)
     return app
+
+
+class GatewayRequests:
+    """Limits the requests of one gateway at once, so that its slow bodies delay no other's."""
+
+    def __init__(self, metrics: IngestMetrics) -> None:
+        self._open: Counter[str] = Counter()
+        self._refused = metrics.requests_refused
+
+    @contextmanager
+    def of(self, gateway: str) -> Iterator[None]:
+        """Count a request of an authenticated gateway for the block, or answer 429."""
+        if self._open[gateway] >= MAX_PER_GATEWAY:
+            self._refused.inc()
+            raise HTTPException(429, f"at most {MAX_PER_GATEWAY} requests of a gateway at once")
+        self._open[gateway] += 1
+        try:
+            yield
+        finally:
+            self._open[gateway] -= 1
+            self._open += Counter()  # forget gateways without a request
 
 
 async def _read_body(request: Request) -> bytes | None:

@@ -26,6 +26,13 @@ class IngestMetrics:
         for reason in Reason:
             if reason != Reason.FINE:
                 self.refused.labels(reason.name.lower())
+        self.requests_refused = counter(
+            "tcuq_ingest_requests_refused", "HTTP requests of gateways with too many at once."
+        )
+        self.connections_refused = gauge(
+            "tcuq_ingest_connections_refused",
+            "HTTP connections that were ended because an address or all had too many.",
+        )
         self.batch = histogram(
             "tcuq_ingest_batch_records",
             "Records per transaction.",

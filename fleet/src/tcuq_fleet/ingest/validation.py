@@ -6,7 +6,6 @@ many messages at a time. The store checks what depends on its rows: sites, gatew
 """
 
 import re
-import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from tcuq.errors import InputError
 from tcuq.telemetry import CHECKED, RECORD, SIGNED, SIZES, Keys, Reason, checked
+from tcuq_fleet.ingest.quota import Quota
 from tcuq_fleet.mqtt import Message, encode_publish
 from tcuq_fleet.store.batch import GATEWAY_ONLY, OWN_CERTIFICATE, SIGNATURE, Batch, Part
 from tcuq_fleet.store.dead_letters import MAX_PER_BATCH, DeadLetter
@@ -25,37 +25,9 @@ from tcuq_fleet.wire import MAX_RECORDS, Topic, parse_topic, sign_acks
 
 Array = NDArray[Any]
 
-HOUR_S = 3600
-SLOTS = 1 << 20
+# Devices of gateways that are counted; of more, only their gateways' messages are limited.
+MAX_RECORDS_OF_GATEWAYS = 1 << 22
 DEVICE_NAME = re.compile(rb"[0-9a-f]{16}")
-
-
-class Quota:
-    """Limits how much a sender sends per hour, in two megabytes for any number of senders.
-
-    Senders share counters by a hash that differs in every process: with a million senders, one that
-    floods reaches a quota of 100, and none that sends a few messages per hour does.
-    """
-
-    def __init__(self) -> None:
-        self._counts = np.zeros(SLOTS, np.uint16)
-        self._hour = 0
-        self._factor = np.uint64(secrets.randbits(63) << 1 | 1)
-
-    def exceeds(self, senders: Array, per_hour: int, now_s: float) -> NDArray[np.bool_]:
-        """Count one message of each sender given; return which of them are above the quota."""
-        hour = int(now_s // HOUR_S)
-        if hour != self._hour:
-            self._counts[:] = 0
-            self._hour = hour
-        slots = (senders * self._factor) >> np.uint64(44)
-        before = self._counts[slots].astype(np.int64)
-        order = np.argsort(slots, kind="stable")
-        rank = np.empty(len(slots), np.int64)
-        rank[order] = np.arange(len(slots)) - np.searchsorted(slots[order], slots[order])
-        after = np.minimum(before + rank + 1, np.iinfo(np.uint16).max)
-        np.maximum.at(self._counts, slots, after.astype(np.uint16))
-        return np.asarray(before + rank >= per_hour, np.bool_)
 
 
 @dataclass(slots=True)
@@ -91,8 +63,9 @@ class ValidationResult:
         counts = np.bincount(reasons[reasons != Reason.FINE])
         self.refused.update({Reason(int(i)): int(counts[i]) for i in np.flatnonzero(counts)})
 
-    def encode_acks(self, batch: Batch, acks: Array) -> bytes:
+    def encode_acks(self, batch: Batch, acks: Array, mount_point: str = "") -> bytes:
         """Count what the store refused, and encode the publications that acknowledge the rest."""
+        root = f"{mount_point}tcuq"
         reasons, acks = batch.reasons[batch.rows], acks[batch.rows]
         self.count(reasons)
         publications, at = [], 0
@@ -101,7 +74,7 @@ class ValidationResult:
             rows = acks[at : at + len(part.records)][stored]
             at += len(part.records)
             if isinstance(part.site, str):
-                topic = f"tcuq/{part.site}/{part.sender}/stored"
+                topic = f"{root}/{part.site}/{part.sender}/stored"
                 if stored.size:
                     payload = self.sign(part, np.unique(rows)).tobytes()
                     publications.append(encode_publish(topic, payload))
@@ -110,7 +83,7 @@ class ValidationResult:
             payloads, size = signed.tobytes(), signed.itemsize
             publications += [
                 encode_publish(
-                    f"tcuq/{part.site[index]}/{part.sender[index]}/stored",
+                    f"{root}/{part.site[index]}/{part.sender[index]}/stored",
                     payloads[size * i : size * (i + 1)],
                 )
                 for i, index in enumerate(stored.tolist())
@@ -141,7 +114,8 @@ class Validator:
         self._limits = quota, gateway_quota
         self._accept_unsigned = accept_unsigned
         self._own = OWN_CERTIFICATE if authenticated else GATEWAY_ONLY
-        self._messages, self._records = Quota(), Quota()
+        self._devices, self._gateways = Quota(), Quota()
+        self._records = Quota(MAX_RECORDS_OF_GATEWAYS)
         self._clock = clock
 
     def validate(self, messages: Sequence[Message]) -> ValidationResult:
@@ -174,18 +148,14 @@ class Validator:
     ) -> Iterable[Message]:
         """Count every message of a sender, before anything else of it is looked at."""
         names = [b"".join(message.topic.split(b"/", 3)[2:3]) for message in messages]
-        hashes = np.array([hash(name) for name in names], np.int64)
-        gateway = np.array(
-            [
-                message.topic.endswith(b"s") and not DEVICE_NAME.fullmatch(name)
-                for message, name in zip(messages, names, strict=True)
-            ],
-            np.bool_,
-        )
+        device = np.array([bool(DEVICE_NAME.fullmatch(name)) for name in names], np.bool_)
+        ids = [int(n, 16) if one else hash(n) % 2**64 for n, one in zip(names, device, strict=True)]
+        senders = np.array(ids, np.uint64)
         over = np.empty(len(messages), np.bool_)
-        for kind, per_hour in zip((~gateway, gateway), self._limits, strict=True):
-            senders = hashes[kind].view(np.uint64)
-            over[kind] = self._messages.exceeds(senders, per_hour, self._clock())
+        for kind, quota, per_hour in zip(
+            (device, ~device), (self._devices, self._gateways), self._limits, strict=True
+        ):
+            over[kind] = quota.exceeds(senders[kind], per_hour, self._clock())
         if over.any():
             result.refused[Reason.QUOTA] += int(over.sum())
             return [message for message, above in zip(messages, over, strict=True) if not above]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tcuq.telemetry import PLAIN, SIGNED, Reason
 from tcuq_fleet.errors import FleetError
+from tcuq_fleet.ingest.broker_watch import PROBE_EVERY_S, BrokerWatch
 from tcuq_fleet.ingest.metrics import IngestMetrics
 from tcuq_fleet.ingest.validation import ValidationResult, Validator
 from tcuq_fleet.mqtt import Message, MqttClient
@@ -32,7 +33,7 @@ log = logging.getLogger("tcuq_fleet.ingest")
 MAX_SINGLE = SIGNED.itemsize + 1  # kept of a single record's payload: more than any valid one
 IDLE_S = 0.05  # a pending batch is stored when no message arrives for this long
 MAX_BACKOFF_S = 30.0
-PROBE_EVERY_S = 5.0
+DATABASE_EVERY_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class DatabaseProbe:
             else:
                 self._metrics.database.set(1)
                 answered = True
-            self._stopping.wait(PROBE_EVERY_S)
+            self._stopping.wait(DATABASE_EVERY_S)
 
 
 Commit = Future[tuple[PendingBatch, bytes]]
@@ -108,7 +109,7 @@ class Worker:
     """Receives, validates and stores messages until `stopping` is set.
 
     `database` is as `open_store` takes it; `connect` is called again whenever the connection to the
-    broker is lost.
+    broker is lost. `mount_point` precedes every topic of the devices' listener.
     """
 
     def __init__(
@@ -119,11 +120,13 @@ class Worker:
         validator: Validator | None = None,
         claims: Claims = OPEN,
         limits: Limits = Limits(),
+        mount_point: str = "",
     ) -> None:
         self.metrics = IngestMetrics()
         self.stopping = Event()
         self._connect = connect
-        self._limits = limits
+        self._limits, self._mount_point = limits, mount_point
+        self._watch = BrokerWatch(self.metrics.registry, mount_point)
         self._store = open_store(database, claims)
         self._validator = validator or Validator()
 
@@ -153,7 +156,8 @@ class Worker:
         oldest: float | None = None
         while not self.stopping.is_set():
             self.metrics.beat(oldest)
-            messages = client.receive(IDLE_S if pending.messages or commit else 1.0)
+            client.publish(self._watch.probes())
+            messages = self._watch.take(client.receive(self._wait_s(pending, commit)))
             pending.add(messages)
             full = pending.reaches(self._limits)
             if commit is not None and (full or commit.done()):
@@ -168,6 +172,10 @@ class Worker:
             self._acknowledge(commit, client)
         if pending.messages:
             self._acknowledge(executor.submit(self._store_batch, pending), client)
+
+    @staticmethod
+    def _wait_s(pending: PendingBatch, commit: Commit | None) -> float:
+        return IDLE_S if pending.messages or commit else PROBE_EVERY_S
 
     def _acknowledge(self, commit: Commit, client: MqttClient) -> None:
         """Wait for a batch's COMMIT, keep the broker connection alive, then acknowledge it."""
@@ -185,7 +193,7 @@ class Worker:
         batch, acks = self._put(result)
         self.metrics.commit.observe(time.monotonic() - began)
         self.metrics.batch.observe(len(batch.records))
-        publications = result.encode_acks(batch, acks)
+        publications = result.encode_acks(batch, acks, self._mount_point)
         self.metrics.count(result, int((batch.reasons[batch.rows] == Reason.FINE).sum()))
         return pending, publications
 

@@ -40,6 +40,11 @@ class TransportOptions(DeliveryOptions):
         return min(max(round(seconds * HOUR_S / self.hour_s), 1), MAX_WAIT_S)
 
     @property
+    def parallel_connections(self) -> int:
+        """The connections to open; the broker lets a certificate have one."""
+        return 1 if self.broker.certificate else self.connections
+
+    @property
     def ack_filter(self) -> str:
         """The topic filter for acknowledgements."""
         return stored_filter(self.gateway) if self.gateway else STORED_FILTER
@@ -56,7 +61,7 @@ class SimulatedTransport:
         tag = f"{int(rng.integers(2**32)):08x}"
         self._clients = [
             _create_client(options.broker, f"tcuq-simulate-{tag}-{number}")
-            for number in range(options.connections)
+            for number in range(options.parallel_connections)
         ]
         for client in self._clients:
             client.max_queued_messages_set(MAX_QUEUED)

@@ -9,16 +9,18 @@ from pydantic import BaseModel, Field
 class Claims(BaseModel, extra="forbid"):
     """Limits of unknown devices, which are options of `fleet ingest`.
 
-    With `open` a device claims the site of its first record, also a new site; with `sites` only a
-    site that exists; with `enrolled` only devices in the registry, or stored already, are accepted.
+    With `authenticated` an unknown device must prove itself, by its certificate or signature; then
+    it claims the site of its first record, also a new site. With `sites` it must be a site that
+    exists. With `enrolled` only devices in the registry, or stored already, are accepted. With
+    `open` nothing is asked: a gateway's records create as many devices as it names.
     A boot further ahead than `boot_jump` is accepted if the device's own certificate or signature
     authenticates it.
     """
 
-    claim: Literal["open", "sites", "enrolled"] = Field(
-        default="open",
-        description="sites that an unknown device may claim: any, existing ones, or none unless"
-        " enrolled",
+    claim: Literal["authenticated", "sites", "enrolled", "open"] = Field(
+        default="authenticated",
+        description="unknown devices that are accepted: those with a certificate or signature of"
+        " their own, the same at existing sites only, enrolled ones, or any",
     )
     sites_per_hour: int = Field(
         default=1_000, ge=0, lt=2**31, description="most sites that devices may create per hour"
@@ -34,4 +36,4 @@ class Claims(BaseModel, extra="forbid"):
     )
 
 
-OPEN = Claims()
+OPEN = Claims(claim="open")

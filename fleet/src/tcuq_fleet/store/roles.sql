@@ -10,9 +10,13 @@ BEGIN
         IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = role) THEN
             EXECUTE format('CREATE ROLE %I LOGIN', role);
         END IF;
-        EXECUTE format('GRANT CONNECT, TEMPORARY ON DATABASE %I TO %I', current_database(), role);
+        EXECUTE format('REVOKE ALL ON DATABASE %I FROM %I', current_database(), role);
+        EXECUTE format('GRANT CONNECT ON DATABASE %I TO %I', current_database(), role);
     END LOOP;
+    -- Workers copy their batches to a temporary table; nobody else needs one.
+    EXECUTE format('GRANT TEMPORARY ON DATABASE %I TO tcuq_ingest', current_database());
     EXECUTE format('REVOKE ALL ON DATABASE %I FROM PUBLIC', current_database());
+    REVOKE CREATE ON SCHEMA public FROM PUBLIC;
     EXECUTE format('ALTER DATABASE %I OWNER TO tcuq_owner', current_database());
     -- Tables of an earlier version belong to whoever created them; sequences of identity columns follow their table.
     FOR object IN SELECT oid::regclass AS name FROM pg_class

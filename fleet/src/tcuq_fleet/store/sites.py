@@ -12,13 +12,14 @@ from typing import Any, LiteralString
 
 from psycopg import Cursor
 
-from tcuq_fleet.store.batch import UNKNOWN, Part
+from tcuq_fleet.store.batch import GATEWAY_ONLY, UNKNOWN, Part
 from tcuq_fleet.store.claims import Claims
 
 CREATE_LOCK = 0x74637572  # advisory: workers create sites one after another
 UNKNOWN_FOR_S = 5.0
 MAX_UNKNOWN = 10_000
 GATEWAYS_FRESH_S = 5.0
+CREATING = ("open", "authenticated")  # claims that may create sites
 
 LOOK_UP: LiteralString = "SELECT name, site FROM sites WHERE name = ANY(%s)"
 CREATE: LiteralString = """
@@ -60,7 +61,7 @@ class Sites:
         requested = [name for name in unknown if self._unknown_until.get(name, 0.0) <= now]
         self._look_up(cursor, requested)
         unknown -= self._numbers.keys()
-        if unknown and self._claims.claim == "open" and (wanted := self._wanted(parts, unknown)):
+        if unknown and self._claims.claim in CREATING and (wanted := self._wanted(parts, unknown)):
             self._create(cursor, wanted)
         self._remember_unknown([name for name in requested if name not in self._numbers], now)
         return {name: self._numbers.get(name, UNKNOWN) for name in names}
@@ -80,6 +81,8 @@ class Sites:
         for part in parts:
             if isinstance(part.site, str):
                 continue  # a gateway creates no site
+            if self._claims.claim == "authenticated" and part.trust == GATEWAY_ONLY:
+                continue  # nor does a device that anybody may have named
             devices = part.records["device"].view("<i8").tolist()
             for device, name in zip(devices, part.site, strict=True):
                 if name in unknown:

@@ -72,7 +72,7 @@ WITH changed AS (
         SELECT site AS registered, state, boot_released
         FROM registry WHERE registry.device = stage.device OFFSET 0) AS entry ON true
     WHERE round = %(round)s AND CASE WHEN state = 'retired' OR registered <> site THEN false
-        WHEN state IS NULL AND %(enrolled)s
+        WHEN state IS NULL AND (%(enrolled)s OR %(authenticated)s AND trust = 0)
         THEN EXISTS (SELECT FROM devices WHERE devices.device = stage.device) ELSE true END
     ORDER BY device
     ON CONFLICT (device) DO UPDATE SET
@@ -288,7 +288,8 @@ class Store:
 def apply_parameters(claims: Claims) -> dict[str, Any]:
     """Return the parameters of `APPLY` and `UNCHANGED` that do not depend on the round."""
     return {
-        "enrolled": claims.claim == "enrolled", "jump": claims.boot_jump,
+        "enrolled": claims.claim == "enrolled",
+        "authenticated": claims.claim in ("authenticated", "sites"), "jump": claims.boot_jump,
         "retired": int(Reason.RETIRED), "site": int(Reason.SITE),
         "unsigned": int(Reason.UNSIGNED), "quarantine": int(Reason.QUARANTINE),
     }  # fmt: skip
