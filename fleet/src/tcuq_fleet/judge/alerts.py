@@ -47,7 +47,7 @@ FROM alarms LEFT JOIN devices USING (device) LEFT JOIN registry USING (device)
 class Alarm(BaseModel):
     """A stored alarm of a device or a group; an identifier that is None means any."""
 
-    kind: Literal["device", "group", "silent"]
+    kind: Literal["changed", "device", "group", "silent"]
     state: Literal["open", "escalated", "closed"]
     device: DeviceId | None
     profile: ProfileId | None
