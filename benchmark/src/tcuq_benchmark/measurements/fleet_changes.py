@@ -110,10 +110,10 @@ def hapt_sessions(network: int, faults: Sequence[str], *, health: bool) -> list[
         columns += [health_of(cut.samples.x).values] if health else []
         bounds = pairwise([*cut.starts.tolist(), len(cut.samples)])
         by_fault[fault] = [tuple(column[a:b] for column in columns) for a, b in bounds]
-    seen: dict[int, int] = {}
+    halves: dict[int, int] = {}
     sessions = []
     for number, one in enumerate(recordings):
-        half = seen[one.person] = seen.get(one.person, -1) + 1
+        half = halves[one.person] = halves.get(one.person, -1) + 1
         if half < 2:
             outputs_of = {fault: rows[number] for fault, rows in by_fault.items()}
             sessions.append(Session(one.person, half, outputs_of))
@@ -267,8 +267,9 @@ def fleet(
     cohort = Cohort(epochs, construction, rng, fault)
     # Without a fault at the end of the next epoch, where there is most to mistake; faults at once.
     running = 0 if fault else cohort.next_evidence()
-    found = cohort.discovered((np.asarray(references[0]), np.asarray(references[1])), running)
-    return int((found & ~cohort.faulty).sum()), int((found & cohort.faulty).sum()), int(found.sum())
+    changed = cohort.discovered((np.asarray(references[0]), np.asarray(references[1])), running)
+    right = int((changed & cohort.faulty).sum())
+    return int(changed.sum()) - right, right, int(changed.sum())
 
 
 def null_row(name: str, construction: str, fleets: Sequence[tuple[int, int, int]]) -> Row:
@@ -298,7 +299,7 @@ def fault_rows(
         f"{shares.mean():.3f} ± {error:.3f}",
         bool(shares.mean() - 2 * error <= LEVEL),
     )
-    share = float(np.mean([found for _, found, _ in fleets])) / round(FAULTY * DEVICES)
+    share = float(np.mean([right for _, right, _ in fleets])) / round(FAULTY * DEVICES)
     must = FAULTS[fault] if construction == "two" and name == "hapt+health" else None
     yield Row(
         f"{title}: found after one epoch",

@@ -50,8 +50,8 @@ FROM alarms WHERE alarms.state <> 'closed' AND (%(owners)s::integer[] IS NULL OR
             SELECT site FROM devices WHERE devices.device = alarms.device))) = ANY(%(owners)s))
 """
 _ORDER: LiteralString = """
-ORDER BY alarms.kind IN ('device', 'group'), alarms.device IS NOT NULL, alarms.state DESC,
-    alarms.kind, alarms.evidence DESC, alarm
+ORDER BY alarms.kind IN ('device', 'group'), alarms.kind = 'silent', alarms.device IS NOT NULL,
+    alarms.state DESC, alarms.evidence DESC, alarm
 """
 # The page is chosen before the joins: a late page would join every row that it skips.
 _ACTIVE_ALARMS: LiteralString = (

@@ -64,7 +64,7 @@ def change_meaning(changed: int, compared: int, level: float) -> str:
 def change(state: ChangeState | None) -> str:
     """Say what the device's change means."""
     if state is None or state.past_epochs < MIN_PAST:
-        left = MIN_PAST - (0 if state is None else state.past_epochs) + 1
+        left = MIN_PAST + 1 if state is None else MIN_PAST - state.past_epochs
         return (
             "It is compared with its own past once it has closed"
             f" {left} more {'epoch' if left == 1 else 'epochs'}."

@@ -4,10 +4,10 @@
 ALTER TYPE alarm_kind ADD VALUE 'changed';
 -- What moved most, from 1: a mean of the record in its order, 6 the evidence; below 0 if it fell.
 ALTER TABLE alarms ADD moved smallint;
--- The order in which active alarms are listed: those that page, then tickets.
+-- The order in which active alarms are listed: changes, silence, then tickets; groups first.
 DROP INDEX alarms_listed;
-CREATE INDEX alarms_listed ON alarms ((kind IN ('device', 'group')), (device IS NOT NULL), state DESC, kind,
-    evidence DESC, alarm) WHERE state <> 'closed';
+CREATE INDEX alarms_listed ON alarms ((kind IN ('device', 'group')), (kind = 'silent'), (device IS NOT NULL),
+    state DESC, evidence DESC, alarm) WHERE state <> 'closed';
 
 -- One row per device that has closed an epoch. Means are in the record's units, evidence above 0 in half bits.
 CREATE TABLE changes (
