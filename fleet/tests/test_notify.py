@@ -80,7 +80,7 @@ def test_a_webhook_receives_each_change_once(fleet: StoredFleet, database: str, 
     (message,) = hook.received
     (alarm,) = message["alarms"]
     assert (alarm["kind"], alarm["state"], alarm["firmware"]) == ("group", "open", "1.8.0")
-    assert message["text"] == "[warning] firmware 1.8.0: drifted, 20 bits of evidence"
+    assert message["text"] == "[ticket] firmware 1.8.0: unlike calibration, 20 bits of evidence"
     fleet.judge()
     assert not deliver(database, receiver)
     fleet.close_epoch(range(301, 341), bits=0)

@@ -62,7 +62,7 @@ def test_walk_from_the_fleet_to_a_shared_link(browser: Browser, address: str) ->
         page.get_by_role("navigation", name="False-discovery level").get_by_text(
             "0.01", exact=True
         ).click()
-        name = re.compile(r"Firmware 1\.8\.0: \d+ of 1,250 devices drifted")
+        name = re.compile(r"Firmware 1\.8\.0: \d+ of 1,250 devices unlike calibration")
         page.get_by_role("link", name=name).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Firmware 1.8.0")
         page.get_by_role("region", name="Suspects").get_by_role("link").first.click()

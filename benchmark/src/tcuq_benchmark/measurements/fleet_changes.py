@@ -23,7 +23,7 @@ from results.result import Row, measure
 from tcuq.telemetry import MEANS, decode
 from tcuq_benchmark.data import hapt
 from tcuq_benchmark.data.samples import Recording
-from tcuq_benchmark.detectors.pools import SamplePool, outputs_of_samples
+from tcuq_benchmark.detectors.pools import outputs_of_samples
 from tcuq_benchmark.detectors.recording_pool import FEATURE_NOISE, LOGIT_NOISE, RecordingPool
 from tcuq_benchmark.measurements.alarm_cases import (
     LIBRARIES,
@@ -52,8 +52,7 @@ EPOCHS, FAULT_EPOCHS = 80, 30  # drawn of each session
 FLEETS, SHORT_FLEETS = 102, 4  # without a fault
 FAULT_FLEETS = 21
 CALIBRATED = 0.4  # share of the people
-SESSION_STEPS = 300  # of one of two halves of a speaker's clips
-SETS = {"hapt+health": "hapt", "hapt": "hapt", "watch": "watch", "speech": "speech"}
+SETS = {"hapt+health": "hapt", "hapt": "hapt", "watch": "watch"}
 CONSTRUCTIONS = {
     "one": "one session",
     "two": "past of one session, now of another",
@@ -121,24 +120,18 @@ def hapt_sessions(network: int, faults: Sequence[str], *, health: bool) -> list[
 
 
 def pool_sessions(task: str, network: int) -> list[Session]:
-    """Return two sessions of each person: series of two arms, or halves of a speaker's clips."""
+    """Return two sessions of each person: the series of either arm."""
     pool = pool_of(task, network)
+    assert isinstance(pool, RecordingPool)  # noqa: S101 - an inertial set's
     sessions = []
-    if isinstance(pool, RecordingPool):
-        for person in np.unique(pool.person):
-            rows = np.flatnonzero(pool.person == person)
-            for half, chosen in enumerate(np.array_split(rows, 2)):
-                columns = [np.concatenate([pool.clean[i][name] for i in chosen])
-                    for name in ("logits", "features")]  # fmt: skip
-                sessions.append(Session(int(person), half, {"clean": tuple(columns)}))
-        return sessions
-    assert isinstance(pool, SamplePool)  # noqa: S101 - the others have samples
-    for person in np.unique(pool.samples.group):
-        rows = np.flatnonzero(pool.samples.group == person)
-        for half in range(2):
-            stream = pool.in_distribution(rows[half::2], SESSION_STEPS, int(person))
-            clean = (np.asarray(stream.posteriors), np.asarray(stream.features))
-            sessions.append(Session(int(person), half, {"clean": clean}))
+    for person in np.unique(pool.person):
+        rows = np.flatnonzero(pool.person == person)
+        for half, chosen in enumerate(np.array_split(rows, 2)):
+            columns = [
+                np.concatenate([pool.clean[i][name] for i in chosen])
+                for name in ("logits", "features")
+            ]
+            sessions.append(Session(int(person), half, {"clean": tuple(columns)}))
     return sessions
 
 
