@@ -170,8 +170,8 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	for name in workspace clean_install speed device javascript demo properties bounds hashes size report replay blob registries models; do \
 	  $(RUN) tools.measurements.$$name --write || exit 1; done
 	for name in alarm_calm alarm_delay alarm_faults alarm_gaps alarm_rates causes outputs slow_dependence accepted_error calibration train epoch_power \
-	  fleet_sessions labelled novelty failures; do $(RUN) tcuq_benchmark.measurements.$$name --write || exit 1; done
-	for name in dashboard ingest untrusted attacks faults failover restore container discovery late_drift sites \
+	  fleet_sessions fleet_changes labelled novelty failures; do $(RUN) tcuq_benchmark.measurements.$$name --write || exit 1; done
+	for name in dashboard ingest untrusted attacks faults failover restore container discovery late_drift late_change sites \
 	  short_days; do $(RUN) fleet.measurements.$$name --write || exit 1; done
 	$(RUN) fleet.measurements.power
 	$(RUN) tools.fuzz.uplink_figures --write

@@ -95,8 +95,18 @@ PROMISES = (
         ("fleet/measurements/faults.py", "fleet/tests/test_worker.py"),
     ),
     Promise(
-        "of the devices reported as drifting, an expected share of at most `level` does not drift",
-        "each device's epoch e-value is one; any dependence between devices",
+        "of the devices reported as changed, an expected share of at most `level` is as before",
+        "a healthy device's change is exchangeable with its calm peers' of earlier epochs",
+        (
+            "fleet/tests/unit/test_change.py",
+            "benchmark/src/tcuq_benchmark/measurements/fleet_changes.py",
+        ),
+    ),
+    Promise(
+        "of the devices reported as unlike calibration, an expected share of at most `level` is"
+        " like it",
+        "each device's epoch e-value is one, which a healthy device of another user may break; any"
+        " dependence between devices",
         ("fleet/tests/unit/test_ebh.py", "fleet/measurements/discovery.py"),
     ),
     Promise(

@@ -89,7 +89,7 @@ def test_the_api_acts_with_a_note(address: str, fleet: StoredFleet) -> None:
     assert "scrapped (ada)" in get(f"{address}/device/{DEVICE}", OPERATOR).text
     assert post(f"{address}/api/devices/{1000:016x}/retire", OPERATOR).status_code == 404
     (alarm,) = get(f"{address}/api/alarms", OPERATOR).json()
-    assert (alarm["device"], alarm["severity"], alarm["site"]) == (DEVICE, "warning", "berlin")
+    assert (alarm["device"], alarm["severity"], alarm["site"]) == (DEVICE, "ticket", "berlin")
     assert post(f"{address}/api/alarms/1/acknowledge", OPERATOR).status_code == 200
     assert fleet.rows("SELECT note FROM registry") == [("scrapped",)]
 
@@ -144,7 +144,7 @@ def test_a_device_without_evidence_is_not_drawn_as_drifting_or_fine(
     page = get(f"{address}/device/{DEVICE}", OPERATOR).text
     assert "not tested yet" in page
     assert "no drift found" not in page
-    assert "No device tested yet" in get(address, OPERATOR).text
+    assert "no device tested yet" in get(address, OPERATOR).text
 
 
 def test_an_act_on_a_read_only_database_gives_503(address: str, database: str) -> None:

@@ -20,7 +20,7 @@ def test_responses_follow_the_description(postgres: Postgres) -> None:
     with live(database) as address:
         result = fuzz(address)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "Tested: 13" in result.stdout
+    assert "Tested: 14" in result.stdout
 
 
 def fuzz(address: str) -> "subprocess.CompletedProcess[str]":
@@ -43,7 +43,12 @@ def test_figures_agree_with_the_pages(address: str, suspect: str) -> None:
     profiles = get(f"{address}/api/profiles").json()
     assert sum(profile["devices"] for profile in profiles) == 20_000
     assert sum(profile["share"] for profile in profiles) == pytest.approx(1)
-    assert 0 < fleet["discovered"] < looser["discovered"]
+    assert 0 < fleet["different"] < looser["different"]
+    assert 0 < fleet["changed"] == looser["changed"] < fleet["compared"]
+    changed = get(f"{address}/api/changed").json()
+    assert {row["change"] for row in changed} == {"its confidence fell"}
+    moved = get(f"{address}/api/devices/{changed[0]['device']}").json()["change"]
+    assert (moved["changed"], moved["past_epochs"]) == (True, 21)
     assert fleet["alarms"]["group"] == 1
     assert len(fleet["hours"]) == 24
     groups = get(f"{address}/api/groups").json()
@@ -58,7 +63,7 @@ def test_figures_agree_with_the_pages(address: str, suspect: str) -> None:
     assert len(first) == 50
     assert {row["firmware"] for row in first} == {"1.8.0"}
     device = get(f"{address}/api/devices/{suspect}").json()
-    assert device["discovered"]
+    assert device["different"]
     assert len(device["epochs"]) == 46
     assert [epoch["closed"] for epoch in device["epochs"]].count(False) == 1
     assert get(f"{address}/api/devices/00000000000000ff").status_code == 404

@@ -62,11 +62,13 @@ def test_walk_from_the_fleet_to_a_shared_link(browser: Browser, address: str) ->
         page.get_by_role("navigation", name="False-discovery level").get_by_text(
             "0.01", exact=True
         ).click()
-        name = re.compile(r"Firmware 1\.8\.0: \d+ of 1,250 devices drifted")
+        name = re.compile(r"Firmware 1\.8\.0: \d+ of 1,250 devices unlike calibration")
         page.get_by_role("link", name=name).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Firmware 1.8.0")
         page.get_by_role("region", name="Suspects").get_by_role("link").first.click()
-        expect(page.get_by_text("bits are needed at level 0.01: it is discovered")).to_be_visible()
+        expect(
+            page.get_by_text("bits are needed at level 0.01: it is unlike calibration")
+        ).to_be_visible()
         device = page.get_by_role("heading", level=1).text_content()
         page.get_by_role("button", name="Copy link").click()
         expect(page.get_by_role("button", name="Copied")).to_be_visible()
@@ -74,7 +76,7 @@ def test_walk_from_the_fleet_to_a_shared_link(browser: Browser, address: str) ->
         assert visit.complaints == []
     with visited(browser, shared, address, PHONE, "dark") as visit:
         expect(visit.page.get_by_role("heading", level=1)).to_have_text(str(device))
-        expect(visit.page.get_by_text("at level 0.01: it is discovered")).to_be_visible()
+        expect(visit.page.get_by_text("at level 0.01: it is unlike calibration")).to_be_visible()
 
 
 def test_filters_and_search_are_in_the_url(browser: Browser, address: str, suspect: str) -> None:

@@ -47,8 +47,8 @@ def test_metrics_pass_promtool_and_are_openmetrics(address: str, scraped: str) -
     assert response.headers["content-type"].startswith("application/openmetrics-text")
     assert response.text.endswith("# EOF\n")
     assert 'tcuq_fleet_devices{state="all"} 20000.0' in response.text
-    assert "tcuq_fleet_drifted_groups 1.0" in response.text
-    assert 'tcuq_fleet_alarms{kind="group",severity="critical"} 1.0' in response.text
+    assert "tcuq_fleet_different_groups 1.0" in response.text
+    assert 'tcuq_fleet_alarms{kind="group",severity="ticket"} 1.0' in response.text
 
 
 def test_alert_rules_fire_as_tested(tmp_path: Path) -> None:

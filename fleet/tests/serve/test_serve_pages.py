@@ -22,20 +22,27 @@ def text_of(page: str) -> str:
 @pytest.mark.parametrize(
     ("path", "pattern"),
     [
-        ("/", "Firmware 1.8.0 drifts"),
-        ("/", r"Firmware 1\.8\.0: \d+ of 1,250 devices drifted"),
+        ("/", r"\d+ devices changed"),
+        ("/", "its confidence fell"),
+        ("/", r"\d+\.\d+ % of devices are unlike calibration .* tcuq recalibrate"),
+        ("/", r"Firmware 1\.8\.0: \d+ of 1,250 devices unlike calibration"),
         ("/?level=0.001", r"0\.05 \d+ judged at"),
         ("/?hours=168", "Records per hour"),
         ("/", "half are found within 2 h"),
         ("/", "Firmware in use"),
         ("/", r"Profiles in use .* Silent [0-9a-f]{8} [\d,]+ \d+\.\d %"),
         ("/registry", "Devices that were enrolled"),
-        ("/group?firmware=1.8.0", "The group drifts as a whole"),
+        ("/group?firmware=1.8.0", "The group as a whole is unlike calibration"),
         ("/group?firmware=1.8.0&site=tromso", "Firmware 1.8.0, site tromso"),
         ("/group?site=lyon", "Site lyon"),
         ("/suspects?site=tromso", "tromso"),
         ("/suspects?page=200", "The list is shorter than that"),
-        ("/alarms", "Firmware 1.8.0 drifts"),
+        (
+            "/alarms?kind=group",
+            "Firmware 1.8.0 is unlike calibration .* Next: If these inputs are right",
+        ),
+        ("/alarms?kind=changed", "changed: its confidence fell .* Next: Look at the device"),
+        ("/changed", "its confidence fell"),
         ("/alarms?kind=silent", "stopped reporting"),
     ],
 )
@@ -51,9 +58,9 @@ def test_a_device_is_found_by_any_notation_of_its_id(address: str, suspect: str)
     odd = "0x" + ":".join(suspect.upper()[i : i + 2] for i in range(0, 16, 2))
     words = text_of(get(f"{address}/search?q={odd}").text)
     assert suspect in words
-    assert "drifted shows as much with a chance of at most 1 in" in words
+    assert "as in calibration, the chance of as much were at most 1 in" in words
     assert "Its own last alarm was raised by" in words
-    assert "it is discovered" in words
+    assert "it is unlike calibration" in words
 
 
 @pytest.mark.parametrize(

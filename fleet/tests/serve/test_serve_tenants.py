@@ -25,6 +25,7 @@ ROUTES = {
     "/": "/?level=0.5",
     "/group": "/group?site={site}",
     "/suspects": "/suspects?level=0.5",
+    "/changed": "/changed",
     "/alarms": "/alarms",
     "/registry": "/registry",
     "/device/{device}": "/device/{device}",
@@ -33,6 +34,7 @@ ROUTES = {
     "/api/groups": "/api/groups?level=0.5",
     "/api/profiles": "/api/profiles",
     "/api/suspects": "/api/suspects?level=0.5",
+    "/api/changed": "/api/changed",
     "/api/accuracy/devices": "/api/accuracy/devices",
     "/api/accuracy/firmware": "/api/accuracy/firmware",
     "/api/alarms": "/api/alarms",
@@ -61,6 +63,14 @@ def tenants(postgres: Postgres) -> Iterator[Tenants]:
             connection.execute(
                 "UPDATE sites SET owner = %s WHERE name = ANY(%s)", [owner, list(names)]
             )
+        connection.execute(
+            "UPDATE changes SET owner = sites.owner FROM devices JOIN sites USING (site)"
+            " WHERE devices.device = changes.device AND sites.owner IS NOT NULL"
+        )
+        connection.execute(
+            "INSERT INTO change_reference SELECT other, profile, week, statistic, bucket, scores"
+            " FROM change_reference, generate_series(1, 2) AS other"
+        )
         connection.execute("DELETE FROM hours")
         connection.execute(TOTALS)
         connection.execute("UPDATE devices SET evidence = 90 WHERE abs(device) % 150 = 0")
@@ -134,7 +144,7 @@ def test_counts_are_the_owners(tenants: Tenants) -> None:
         profiles = get(f"{tenants.address}/api/profiles", as_user(who)).json()
         devices = sum(profile["devices"] for profile in profiles)
         assert views[who]["devices"] == devices == tenants.counts[who]
-        assert views[who]["discovered"] > 0
+        assert views[who]["different"] > 0
     assert views["operators"]["devices"] == 6000
     both = get(f"{tenants.address}/api/fleet", as_user("north", "south")).json()
     assert both["devices"] == views["north"]["devices"] + views["south"]["devices"]
@@ -142,6 +152,9 @@ def test_counts_are_the_owners(tenants: Tenants) -> None:
         zip(views["north"]["hours"], views["south"]["hours"], strict=True)
     ):
         assert both["hours"][hour]["steps"] == sum(part["steps"] for part in parts)
+    for figure in ("compared", "changed"):
+        assert 0 < views["north"][figure] < views["operators"][figure]
+        assert both[figure] == views["north"][figure] + views["south"][figure]
     suspects = get(f"{tenants.address}/api/suspects", as_user("north")).json()
     assert {row["site"] for row in suspects} <= set(NORTH)
     for kind, count in both["alarms"].items():
@@ -152,7 +165,7 @@ def test_users_without_an_owners_group_see_nothing(tenants: Tenants) -> None:
     """No group, an unknown group and a missing header give an empty fleet, not everybody's."""
     for headers in (as_user(), as_user("east"), {"X-User": "ada"}):
         fleet = get(f"{tenants.address}/api/fleet", headers).json()
-        assert (fleet["devices"], fleet["discovered"], fleet["hours"]) == (0, 0, [])
+        assert (fleet["devices"], fleet["different"], fleet["hours"]) == (0, 0, [])
         assert get(tenants.address, headers).status_code == 200
     double = {"X-User": "ada", "X-Groups": "x" * 9000}
     assert get(tenants.address, double).status_code == 401

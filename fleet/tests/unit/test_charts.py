@@ -30,7 +30,19 @@ def judgements(count: int, minutes: int) -> list[JudgementRow]:
     """The newest first, so many minutes apart."""
     return [
         JudgementRow(
-            i, NOW - timedelta(minutes=minutes * i), 0.05, 2000, 1, 1900, 10 * i, 900, 0, True, 1900
+            i,
+            NOW - timedelta(minutes=minutes * i),
+            0.05,
+            2000,
+            1,
+            1900,
+            10 * i,
+            900,
+            0,
+            all_groups=True,
+            tested=1900,
+            compared=0,
+            changed=0,
         )
         for i in range(count)
     ]

@@ -7,6 +7,7 @@ silent group have no alarms of their own. An alarm is active until it is closed.
 device, and of one that is gone (silent for `gone_after`), are closed at once.
 """
 
+from collections.abc import Sequence
 from datetime import datetime  # noqa: TC003 - NamedTuple reads it
 from typing import Any, LiteralString, NamedTuple
 
@@ -58,6 +59,23 @@ WITH observation AS (
     FROM alarms AS a LEFT JOIN groups AS g ON judgement = %(judgement)s
         AND (g.profile, g.firmware, g.site) IS NOT DISTINCT FROM (a.profile, a.firmware, a.site)
     WHERE kind = 'silent' AND device IS NULL AND state <> 'closed'
+    UNION ALL
+    SELECT alarm, changed.device IS NOT NULL, false, coalesce(changed.evidence_q8, 0) / 256.0,
+        coalesce(devices.epoch, %(judgement)s), NULL
+    FROM alarms LEFT JOIN devices USING (device) LEFT JOIN changed USING (device)
+    WHERE kind = 'changed' AND device IS NOT NULL AND state <> 'closed'
+        AND (devices.device IS NULL OR last_seen >= %(since)s)
+    UNION ALL
+    SELECT alarm, EXISTS (SELECT FROM unnest(%(changed_profiles)s::integer[],
+            %(changed_firmwares)s::integer[], %(changed_sites)s::integer[])
+            AS o (profile, firmware, site)
+            WHERE (o.profile, o.firmware, o.site)
+                IS NOT DISTINCT FROM (a.profile, a.firmware, a.site)),
+        false, (SELECT count(*) FROM changed AS c
+            WHERE coalesce(a.profile, c.profile) = c.profile
+                AND coalesce(a.firmware, c.firmware) = c.firmware
+                AND coalesce(a.site, c.site) = c.site), %(interval)s, NULL
+    FROM alarms AS a WHERE kind = 'changed' AND device IS NULL AND state <> 'closed'
 ), counted AS (
     SELECT alarm, raised, far, o.evidence, o.epoch, o.cause, state AS old_state,
         CASE WHEN o.epoch = a.epoch THEN raised_epochs WHEN raised THEN raised_epochs + 1
@@ -133,6 +151,35 @@ WHERE last_seen < %(since)s AND last_seen >= %(gone_since)s
 ON CONFLICT DO NOTHING
 """
 
+OPEN_CHANGED_GROUPS: LiteralString = """
+INSERT INTO alarms (kind, profile, firmware, site, evidence, epoch)
+SELECT 'changed', o.profile, o.firmware, o.site, (SELECT count(*) FROM changed AS c
+        WHERE coalesce(o.profile, c.profile) = c.profile
+            AND coalesce(o.firmware, c.firmware) = c.firmware
+            AND coalesce(o.site, c.site) = c.site), %(interval)s
+FROM unnest(%(changed_profiles)s::integer[], %(changed_firmwares)s::integer[],
+    %(changed_sites)s::integer[]) AS o (profile, firmware, site)
+ON CONFLICT DO NOTHING
+"""
+
+OPEN_CHANGED_DEVICES: LiteralString = """
+INSERT INTO alarms (kind, device, evidence, epoch, cause, moved)
+SELECT 'changed', device, evidence_q8 / 256.0, devices.epoch, devices.cause, moved
+FROM changed AS c JOIN devices USING (device)
+WHERE NOT EXISTS (
+        SELECT FROM unnest(%(changed_profiles)s::integer[], %(changed_firmwares)s::integer[],
+            %(changed_sites)s::integer[]) AS o (profile, firmware, site)
+        WHERE coalesce(o.profile, c.profile) = c.profile
+            AND coalesce(o.firmware, c.firmware) = c.firmware
+            AND coalesce(o.site, c.site) = c.site)
+    AND NOT EXISTS (SELECT FROM alarms AS a
+        WHERE kind = 'changed' AND a.device = c.device AND state <> 'closed')
+ORDER BY evidence_q8 DESC, device
+LIMIT greatest(0, %(max_device_alarms)s -
+    (SELECT count(*) FROM alarms WHERE kind = 'changed' AND device IS NOT NULL
+        AND state <> 'closed'))
+"""
+
 OPEN_SILENT_FLEET: LiteralString = """
 INSERT INTO alarms (kind, evidence, epoch) VALUES ('silent', %(silent_left)s, %(judgement)s)
 ON CONFLICT DO NOTHING
@@ -148,6 +195,7 @@ class JudgementInput(NamedTuple):
     cutoff_q8: int
     groups: GroupJudgements
     interval: int  # number by the clock, which groups have in place of an epoch
+    changed: list[GroupKey]  # groups of which half the devices changed
 
 
 class AlarmChanges(NamedTuple):
@@ -187,14 +235,14 @@ def update(connection: Connection[Any], judgement: JudgementInput) -> AlarmChang
         "closed_after": CLOSED_AFTER,
         "escalated_after": ESCALATED_AFTER,
         "max_device_alarms": MAX_DEVICE_ALARMS,
-        "profiles": [key[0] for key in outages],
-        "firmwares": [key[1] for key in outages],
-        "sites": [key[2] for key in outages],
+        **_columns("", outages),
+        **_columns("changed_", judgement.changed),
     }
     ended = connection.execute(CLOSE_ENDED, values).rowcount
     transitions = connection.execute(UPDATE_ACTIVE, values).fetchall()
     silence = OPEN_SILENT_FLEET if silent_left > MAX_SILENT_ALARMS else OPEN_SILENT_DEVICES
-    statements = [OPEN_GROUPS, OPEN_DEVICES, *([OPEN_SILENT_GROUPS] if outages else ())]
+    statements = [OPEN_GROUPS, OPEN_DEVICES, OPEN_CHANGED_GROUPS, OPEN_CHANGED_DEVICES]
+    statements += [OPEN_SILENT_GROUPS] if outages else []
     opened = sum(
         connection.execute(statement, values).rowcount
         for statement in (*statements, *([silence] if silent_left else ()))
@@ -204,3 +252,9 @@ def update(connection: Connection[Any], judgement: JudgementInput) -> AlarmChang
         sum(changed and state == "escalated" for state, changed in transitions),
         ended + sum(changed and state == "closed" for state, changed in transitions),
     )
+
+
+def _columns(prefix: str, keys: Sequence[GroupKey]) -> dict[str, list[int | None]]:
+    """Return groups as one parameter per column."""
+    names = ("profiles", "firmwares", "sites")
+    return {prefix + name: [key[at] for key in keys] for at, name in enumerate(names)}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alerts: format alarms as a webhook's JSON and as Alertmanager's alerts.
 
-Groups come first; of many devices the first are listed and the rest counted. Severity is `warning`
-for an open alarm and `critical` for an escalated one, here as on the dashboard's pages.
+Groups come first; of many devices the first are listed and the rest counted. An alarm of a change
+or of silence pages: its severity is `warning`, and `critical` once it escalated. An alarm of
+devices unlike calibration is a `ticket`: such a device may be healthy, and wants a recalibration.
 """
 
 from collections import Counter
@@ -16,17 +17,34 @@ from pydantic import BaseModel, Field, computed_field
 
 from tcuq.causes import NO_LABEL, meaning
 from tcuq.telemetry import EIGHTHS, cause_text
+from tcuq_fleet.judge.change_words import moved_words
 from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId
 
 Json = dict[str, Any]
 
 MAX_LISTED = 100  # devices per message
-SEVERITIES: dict[str, Literal["warning", "critical", "closed"]] = {
-    "open": "warning",
-    "escalated": "critical",
-    "closed": "closed",
-}
+Kind = Literal["changed", "device", "group", "silent"]  # device and group: unlike calibration
+State = Literal["open", "escalated", "closed"]
+Severity = Literal["ticket", "warning", "critical", "closed"]
+PAGING: dict[State, Severity] = {"open": "warning", "escalated": "critical", "closed": "closed"}
+TICKETS = ("device", "group")
+NAMES = {"changed": "TcuqChanged", "silent": "TcuqSilent"}
+TICKET_NAME = "TcuqDifferent"
 MANY_SUFFIX = "ManyDevices"
+# What to do next, by kind and whether the alarm is a device's.
+NEXT_STEPS = {
+    ("changed", True): "Look at the device: its sensors, its place, its user.",
+    ("changed", False): "Look for what they share: a new firmware, the site, the weather.",
+    ("device", True): "If this use is right, record it: tcuq recalibrate.",
+    ("group", False): "If these inputs are right, record some: tcuq recalibrate.",
+    ("silent", True): "Check its power and its network.",
+    ("silent", False): "Check the gateway and the network that they share.",
+}
+
+
+def severity_of(kind: str, state: State) -> Severity:
+    """Return what an alarm asks of people."""
+    return "ticket" if kind in TICKETS and state != "closed" else PAGING[state]
 
 
 # Of the table `alarms` and what belongs to its device or group, for a model that extends `Alarm`.
@@ -34,7 +52,8 @@ ALARM_COLUMNS: LiteralString = """
     kind::text, alarms.state::text, alarms.device, alarms.profile,
     coalesce(alarms.firmware, devices.firmware) AS firmware, sites.name AS site,
     owners.name AS owner, registry.name, opened, alarms.changed, alarms.evidence,
-    alarms.cause AS cause_code, devices.change AS change_eighths, devices.label AS last_label,
+    alarms.cause AS cause_code, alarms.moved,
+    devices.change AS change_eighths, devices.label AS last_label,
     (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile) AS health_names
 """
 ALARM_TABLES: LiteralString = """
@@ -47,8 +66,8 @@ FROM alarms LEFT JOIN devices USING (device) LEFT JOIN registry USING (device)
 class Alarm(BaseModel):
     """A stored alarm of a device or a group; an identifier that is None means any."""
 
-    kind: Literal["device", "group", "silent"]
-    state: Literal["open", "escalated", "closed"]
+    kind: Kind
+    state: State
     device: DeviceId | None
     profile: ProfileId | None
     firmware: FirmwareId | None  # the group's, or what the device runs
@@ -58,6 +77,7 @@ class Alarm(BaseModel):
     opened: datetime
     changed: datetime
     evidence: float
+    moved: int | None = Field(exclude=True)
     cause_code: int | None = Field(exclude=True)
     change_eighths: int | None = Field(exclude=True)
     last_label: int | None = Field(exclude=True)
@@ -65,9 +85,21 @@ class Alarm(BaseModel):
 
     @computed_field  # type: ignore[prop-decorator]
     @property
-    def severity(self) -> Literal["warning", "critical", "closed"]:
+    def severity(self) -> Severity:
         """What the alarm asks of people."""
-        return SEVERITIES[self.state]
+        return severity_of(self.kind, self.state)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def change(self) -> str:
+        """What moved most in a changed device, or ""."""
+        return moved_words(self.moved)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def next_step(self) -> str:
+        """What to do next."""
+        return NEXT_STEPS.get((self.kind, self.device is not None), "")
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -124,8 +156,12 @@ class AlarmNotice(Alarm):
             return f"{subject or 'the fleet'}: {self.evidence:,.0f} devices do not report"
         if self.kind == "silent":
             return f"{subject}: silent for {self.evidence:.0f} hours"
-        because = f": {self.meaning}" if self.cause else ""
-        return f"{subject}: drifted, {self.evidence:.0f} bits of evidence{because}"
+        because = f". {self.meaning}" if self.cause else ""
+        if self.kind == "changed" and self.device is None:
+            return f"{subject or 'the fleet'}: {self.evidence:,.0f} devices changed, half or more"
+        if self.kind == "changed":
+            return f"{subject}: changed since its past, {self.change}{because}"
+        return f"{subject}: unlike calibration, {self.evidence:.0f} bits of evidence{because}"
 
 
 def webhook_message(
@@ -165,7 +201,8 @@ def alertmanager_alerts(
     listed, more = _listed(alarms)
     alerts = [alert for alarm in listed for alert in _alerts(alarm, until, dashboard)]
     for kind, count in more.items():
-        labels = {"alertname": _name(kind) + MANY_SUFFIX, "severity": "warning", "kind": kind}
+        severity = severity_of(kind, "open")
+        labels = {"alertname": _name(kind) + MANY_SUFFIX, "severity": severity, "kind": kind}
         summary = {"summary": f"{count:,} more devices than are listed"}
         alerts.append(_alert(labels, summary, now, until))
     return alerts
@@ -175,14 +212,22 @@ def _alerts(alarm: AlarmNotice, until: datetime, dashboard: str | None) -> Itera
     """Yield an alarm's one or two alerts."""
     labels = {"alertname": _name(alarm.kind), "kind": alarm.kind, **alarm.subject}
     link = _link(alarm, dashboard)
-    annotations = {"summary": alarm.text, **alarm.details, **link}
-    for state in ("open", "escalated"):
-        active = alarm.state == state
-        starts = alarm.changed if active else alarm.opened
+    step = {"next_step": alarm.next_step} if alarm.next_step else {}
+    annotations = {"summary": alarm.text, **step, **alarm.details, **link}
+    for severity, active in _severities(alarm):
+        starts = alarm.changed if active and severity != "ticket" else alarm.opened
         if active or (alarm.new and alarm.state != "open" and alarm.opened < alarm.changed):
             ends = until if active else alarm.changed
-            alert = _alert({**labels, "severity": SEVERITIES[state]}, annotations, starts, ends)
+            alert = _alert({**labels, "severity": severity}, annotations, starts, ends)
             yield alert | ({"generatorURL": link["link"]} if link else {})
+
+
+def _severities(alarm: AlarmNotice) -> list[tuple[Severity, bool]]:
+    """Return the severities that an alarm has or had, and whether it has each now."""
+    if alarm.kind in TICKETS:
+        return [("ticket", alarm.state != "closed")]
+    states: tuple[State, ...] = ("open", "escalated")
+    return [(PAGING[state], alarm.state == state) for state in states]
 
 
 def _link(alarm: AlarmNotice, dashboard: str | None) -> dict[str, str]:
@@ -194,7 +239,7 @@ def _link_suffix(alarm: AlarmNotice, dashboard: str | None) -> str:
 
 
 def _name(kind: str) -> str:
-    return "TcuqSilent" if kind == "silent" else "TcuqDrift"
+    return NAMES.get(kind, TICKET_NAME)
 
 
 def _alert(

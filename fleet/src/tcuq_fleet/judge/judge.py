@@ -18,7 +18,7 @@ from typing import Any, LiteralString
 import numpy as np
 from psycopg import Connection
 
-from tcuq_fleet.judge import alarms, persistence
+from tcuq_fleet.judge import alarms, changed, persistence
 from tcuq_fleet.judge.evidence_counts import SILENT, YOUNG, EvidenceCounts
 from tcuq_fleet.judge.groups import cutoff_or_unreachable, judge_groups, notable
 from tcuq_fleet.judge.rules import Rules
@@ -59,6 +59,8 @@ class Judgement:
     cutoff_q8: int | None
     groups: int  # named
     alarms: alarms.AlarmChanges
+    compared: int  # devices whose change could be judged
+    changed: int
 
 
 def judge(
@@ -112,13 +114,20 @@ def _judge_snapshot(connection: Connection[Any], rules: Rules) -> Judgement:
     persistence.write_profiles(connection, counts)
     persistence.write_accuracy(connection, since)
     persistence.write_suspects(connection, judgement, counts, groups, since)
+    changes = changed.judge_changes(
+        connection, rules.level, since, alarms.active_groups(connection, "changed")
+    )
+    changed.write(connection, judgement, changes)
     interval = int(judged.timestamp() // rules.group_interval)
-    changes = alarms.update(
+    update = alarms.update(
         connection,
-        alarms.JudgementInput(judgement, since, gone_since, cutoff_q8, groups, interval),
+        alarms.JudgementInput(
+            judgement, since, gone_since, cutoff_q8, groups, interval, changes.groups
+        ),
     )
     named = int(groups.named.sum())
-    return Judgement(judgement, judged, *figures, named, changes)
+    compared = int(changes.tested.sum())
+    return Judgement(judgement, judged, *figures, named, update, compared, changes.changed)
 
 
 def count_evidence(

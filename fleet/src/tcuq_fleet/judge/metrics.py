@@ -39,8 +39,9 @@ class JudgeMetrics:
         if judgement is not None:
             self.judgements.inc()
             self.seconds.observe(seconds)
-            for state in ("devices", "silent", "judgeable", "discovered"):
+            for state in ("devices", "silent", "judgeable", "compared", "changed"):
                 self.devices.labels(state).set(getattr(judgement, state))
+            self.devices.labels("different").set(judgement.discovered)
 
     def fail(self) -> None:
         """Count a judgement that the database prevented."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
 
-from tcuq_fleet.judge.alerts import ALARM_COLUMNS, ALARM_TABLES, Alarm
+from tcuq_fleet.judge.alerts import ALARM_COLUMNS, ALARM_TABLES, Alarm, State
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import Group
 from tcuq_fleet.serve.queries import PAGE
@@ -31,7 +31,7 @@ class AlarmCount:
     """How many alarms of a kind and a state are active."""
 
     kind: str
-    state: str
+    state: State
     alarms: int
 
 
@@ -50,7 +50,8 @@ FROM alarms WHERE alarms.state <> 'closed' AND (%(owners)s::integer[] IS NULL OR
             SELECT site FROM devices WHERE devices.device = alarms.device))) = ANY(%(owners)s))
 """
 _ORDER: LiteralString = """
-ORDER BY alarms.kind = 'group' DESC, alarms.state DESC, alarms.kind, alarms.evidence DESC, alarm
+ORDER BY alarms.kind IN ('device', 'group'), alarms.kind = 'silent', alarms.device IS NOT NULL,
+    alarms.state DESC, alarms.evidence DESC, alarm
 """
 # The page is chosen before the joins: a late page would join every row that it skips.
 _ACTIVE_ALARMS: LiteralString = (
@@ -69,7 +70,7 @@ _DEVICE_ALARMS: LiteralString = (
 _GROUP_ALARMS: LiteralString = (
     _ALARMS
     + """
-    AND alarms.state <> 'closed' AND kind = 'group'
+    AND alarms.state <> 'closed' AND kind IN ('changed', 'group') AND alarms.device IS NULL
     AND alarms.profile IS NOT DISTINCT FROM %(profile)s::integer
     AND alarms.firmware IS NOT DISTINCT FROM %(firmware)s::integer
     AND sites.name IS NOT DISTINCT FROM %(site)s::text
@@ -88,7 +89,7 @@ def alarm_counts(session: Session) -> list[AlarmCount]:
 
 
 def alarms(session: Session, kind: str | None, page: int, limit: int = PAGE) -> list[AlarmRow]:
-    """Return active alarms, groups' and critical ones first."""
+    """Return active alarms: those that page first, then tickets; groups and critical ones first."""
     values = {"kind": kind, "limit": limit, "offset": (page - 1) * limit}
     return session.rows(AlarmRow, "alarms", _ACTIVE_ALARMS, values)
 

@@ -7,7 +7,14 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, HTTPException, Path, Query
 from pydantic import BaseModel
 
-from tcuq_fleet.serve import accuracy_queries, alarm_queries, levels, queries, registry_queries
+from tcuq_fleet.serve import (
+    accuracy_queries,
+    alarm_queries,
+    change_queries,
+    levels,
+    queries,
+    registry_queries,
+)
 from tcuq_fleet.serve import device as devices
 from tcuq_fleet.serve.identifiers import (
     ALL_DEVICES,
@@ -29,23 +36,30 @@ class Problem(BaseModel):
 
 
 class FleetHealth(BaseModel):
-    """The fleet at its last judgement; `judged` is null before the first."""
+    """The fleet at its last judgement; `judged` is null before the first.
+
+    Two verdicts: `changed` of the `compared` devices differ from their own past, and `different` of
+    the `judgeable` ones from calibration.
+    """
 
     judged: datetime | None = None
     level: float | None = None
     devices: int = 0
     silent: int = 0
     judgeable: int = 0
-    discovered: int = 0
+    different: int = 0
     cutoff_bits: float | None = None
+    compared: int = 0
+    changed: int = 0
     alarms: dict[str, int]
     hours: list[queries.Hour]
 
 
 class DeviceDetail(devices.DeviceState):
-    """A device's latest state and its last epochs."""
+    """A device's latest state and its last epochs; `change` is null before its first epoch."""
 
-    discovered: bool
+    different: bool
+    change: change_queries.ChangeState | None
     epochs: list[devices.Epoch]
 
 
@@ -85,7 +99,9 @@ def fleet(
         devices=judged.devices,
         silent=judged.silent,
         judgeable=judged.judgeable,
-        discovered=finding.discovered,
+        different=finding.discovered,
+        compared=judged.compared,
+        changed=judged.changed,
         cutoff_bits=None if finding.cutoff_q8 is None else finding.cutoff_q8 / 256,
         alarms=counts,
         hours=rows,
@@ -133,6 +149,14 @@ def suspects(
     return queries.suspects(session, judged.judgement, finding.cutoff_q8, group, page=page)
 
 
+@router.get("/changed")
+def changed(
+    session: OpenSession, group: QueryGroup, page: Page = 1
+) -> list[change_queries.ChangedDevice]:
+    """Return the devices that changed since their past, those with the most evidence first."""
+    return change_queries.changed(session, group, page=page)
+
+
 @router.get("/alarms")
 def alarms(session: OpenSession, page: Page = 1) -> list[alarm_queries.AlarmRow]:
     """Return active alarms, groups' and critical ones first; an identifier that is null: any."""
@@ -157,6 +181,7 @@ def device(
         raise HTTPException(404, f"no record of device {device} was stored")
     return DeviceDetail.model_construct(
         **dict(state),
-        discovered=state.is_discovered(finding.cutoff_q8 if finding else None),
+        change=change_queries.change_of(session, device_number(device)),
+        different=state.is_discovered(finding.cutoff_q8 if finding else None),
         epochs=devices.history(session, state),
     )

@@ -11,13 +11,15 @@ from psycopg import Error
 from psycopg_pool import PoolTimeout
 
 from tcuq.telemetry import Reason
-from tcuq_fleet.judge.alerts import SEVERITIES
+from tcuq_fleet.judge.alerts import PAGING, TICKETS, State, severity_of
 from tcuq_fleet.serve import alarm_queries, queries
 from tcuq_fleet.serve.database import Reader, Session
 from tcuq_fleet.serve.identifiers import ALL_DEVICES
 
 Labelled = dict[tuple[str, ...], float]
 
+PAGED = ("changed", "silent")
+ACTIVE: tuple[State, ...] = ("open", "escalated")
 BUCKETS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 HOUR_SUMS = {
     "records": "Records stored",
@@ -79,20 +81,26 @@ def _judgement(session: Session) -> Iterator[GaugeMetricFamily]:
         ("all",): newest.devices,
         ("silent",): newest.silent,
         ("judgeable",): newest.judgeable,
-        ("discovered",): newest.discovered,
+        ("different",): newest.discovered,
+        ("compared",): newest.compared,
+        ("changed",): newest.changed,
     }
     yield _labelled("devices", "Devices by state in the last judgement", ["state"], devices)
     judged = newest.judged.timestamp()
     yield _gauge("judged_timestamp_seconds", "When the fleet was last judged", judged)
     named = queries.named_groups(session, newest.judgement)
-    yield _gauge("drifted_groups", "Drifting groups that no other group explains", named)
-    counts = {(row.kind, row.state): row.alarms for row in alarm_queries.alarm_counts(session)}
-    alarms: Labelled = {
-        (kind, SEVERITIES[state]): counts.get((kind, state), 0)
-        for kind in ("device", "group", "silent")
-        for state in ("open", "escalated")
-    }
-    yield _labelled("alarms", "Active alarms", ["kind", "severity"], alarms)
+    text = "Groups unlike calibration that no other group explains"
+    yield _gauge("different_groups", text, named)
+    yield _labelled("alarms", "Active alarms", ["kind", "severity"], _alarms(session))
+
+
+def _alarms(session: Session) -> Labelled:
+    """Return the active alarms by kind and severity, also where there are none."""
+    alarms: Labelled = {(kind, "ticket"): 0 for kind in TICKETS}
+    alarms |= {(kind, PAGING[state]): 0 for kind in PAGED for state in ACTIVE}
+    for row in alarm_queries.alarm_counts(session):
+        alarms[row.kind, severity_of(row.kind, row.state)] += row.alarms
+    return alarms
 
 
 def _hour(session: Session) -> Iterator[GaugeMetricFamily]:

@@ -17,6 +17,7 @@ from fastapi.templating import Jinja2Templates
 from tcuq_fleet.serve import (
     accuracy_queries,
     alarm_queries,
+    change_queries,
     charts,
     levels,
     queries,
@@ -33,6 +34,10 @@ from tcuq_fleet.version import __version__
 REFRESH_S = 30
 STATIC = (("tcuq_fleet.serve", "static"), ("tcuq.charts", "static"))  # packages and folders
 SHOWN = 10  # suspects and alarms on other pages than their own
+ALARM_KINDS = (
+    ("changed", "changed"), ("silent", "silent"), ("group", "groups unlike calibration"),
+    ("device", "devices unlike calibration"),
+)  # fmt: skip
 
 router = APIRouter(default_response_class=HTMLResponse, include_in_schema=False)
 QueryView = Annotated[View, Depends(parse_view)]
@@ -71,6 +76,7 @@ def templates() -> Jinja2Templates:
         "version": __version__,
         "refresh_s": REFRESH_S,
         "all_hours": HOURS,
+        "alarm_kinds": ALARM_KINDS,
         "estimate_error": wording.ESTIMATE_ERROR,
         "power_text": wording.power(wording.USUAL_STEPS, 1),
     }
@@ -128,14 +134,21 @@ class Overview:
             "device_alarms": charts.device_alarms(rows, count, now),
         }
         more: dict[str, Any] = {
-            "choices": [], "findings": [], "suspects": [], "meaning": "", "truncated_to": 0
+            "choices": [], "findings": [], "suspects": [], "meaning": "", "truncated_to": 0,
+            "difference": "", "change_meaning": "",
+            "changed": change_queries.changed(self.session, self.view.group, limit=SHOWN),
         }  # fmt: skip
         if self.judged is not None and self.finding is not None:
             more["choices"] = queries.choices(self.session, self.judged.judgement)
             more["findings"] = levels.findings(self.session, self.judged, self.finding)
             more["suspects"] = self.suspects(1, SHOWN)
             more["truncated_to"] = levels.truncated_to(self.session, self.judged, self.finding)
-            more["meaning"] = wording.level_meaning(self.finding.discovered, self.finding.level)
+            count, level = self.finding.discovered, self.finding.level
+            more["meaning"] = wording.level_meaning(count, level)
+            more["difference"] = wording.difference(count, self.judged.judgeable, level)
+            more["change_meaning"] = wording.change_meaning(
+                self.judged.changed, self.judged.compared, self.judged.level
+            )
         return {
             "judged": self.judged, "finding": self.finding, "ranked": ranked, "rows": rows,
             "last": whole[-1] if whole else None, "charts": hour_charts,
@@ -207,7 +220,9 @@ def group(request: Request, session: OpenSession, view: QueryView) -> Response:
     return _page(
         request, "group.html", view, cohorts=cohorts,
         least_accurate=accuracy_queries.least_accurate(session, view.group, limit=SHOWN),
-        alarms=alarm_queries.alarms_of_group(session, view.group), **overview.context(ranked),
+        alarms=alarm_queries.alarms_of_group(session, view.group),
+        changed_count=change_queries.count_changed(session, view.group),
+        **overview.context(ranked),
     )  # fmt: skip
 
 
@@ -221,12 +236,22 @@ def suspects(request: Request, session: OpenSession, view: QueryView, page: Page
     return _page(request, "suspects.html", view, page=page, more=more, **context)
 
 
+@router.get("/changed")
+def changed(request: Request, session: OpenSession, view: QueryView, page: Page = 1) -> Response:
+    """Return the list of devices that changed since their own past."""
+    limit = queries.PAGE
+    rows = change_queries.changed(session, view.group, page=page, limit=limit)
+    context = Overview(session, view).context(None) | {"changed": rows}
+    more = len(rows) == limit and page < queries.MAX_PAGE
+    return _page(request, "changed.html", view, page=page, more=more, **context)
+
+
 @router.get("/alarms")
 def alarms(
     request: Request,
     session: OpenSession,
     view: QueryView,
-    kind: Annotated[Literal["", "device", "group", "silent"], Query()] = "",
+    kind: Annotated[Literal["", "changed", "device", "group", "silent"], Query()] = "",
     page: Page = 1,
 ) -> Response:
     """Return the list of active alarms."""
@@ -253,6 +278,7 @@ def device(
     finding = None if judged is None else levels.finding_at(session, judged, view.level)
     cutoff, level = (None, None) if finding is None else (finding.cutoff_q8, finding.level)
     epochs = devices.history(session, state)
+    change = change_queries.change_of(session, device_number(device))
     meaning = ""
     if state.judged_q8 is None:
         meaning = (
@@ -263,6 +289,7 @@ def device(
         meaning = wording.evidence(state.judged_q8, cutoff, among, finding.level)
     return _page(
         request, "device.html", view, state=state, epochs=epochs, finding=finding, judged=judged,
+        change=change, change_text=wording.change(change),
         meaning=meaning, alarms=alarm_queries.alarms_of_device(session, device_number(device)),
         findings=[] if judged is None or finding is None
         else levels.findings(session, judged, finding),

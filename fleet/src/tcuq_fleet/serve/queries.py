@@ -35,6 +35,8 @@ class JudgementRow:
     gone: int
     all_groups: bool  # whether every group is stored, not only the notable ones
     tested: int  # devices of the whole fleet in the e-BH, whatever the viewer sees
+    compared: int  # devices whose change could be judged
+    changed: int
 
 
 class GroupRow(BaseModel):
@@ -117,17 +119,25 @@ IN_GROUP: LiteralString = """
 """
 _JUDGEMENTS: LiteralString = """
 SELECT judgement, judged, level, devices, silent, judgeable, discovered, cutoff_q8, gone,
-    all_groups, judgeable AS tested
-FROM judgements ORDER BY judgement DESC LIMIT %(limit)s
+    all_groups, judgeable AS tested,
+    coalesce(of_owners.tested, 0)::bigint AS compared,
+    coalesce(of_owners.changed, 0)::bigint AS changed
+FROM (SELECT * FROM judgements ORDER BY judgement DESC LIMIT %(limit)s) AS newest
+    LEFT JOIN LATERAL (SELECT sum(tested) AS tested, sum(changed) AS changed
+        FROM change_counts AS c WHERE c.judgement = newest.judgement) AS of_owners ON true
+ORDER BY judgement DESC
 """
 _OWN_JUDGEMENTS: LiteralString = """
 SELECT judgement, judged, level, coalesce(sum(own.devices), 0)::bigint AS devices,
     coalesce(sum(own.silent), 0)::bigint AS silent,
     coalesce(sum(own.judgeable), 0)::bigint AS judgeable,
     coalesce(sum(own.discovered), 0)::bigint AS discovered, cutoff_q8, 0::bigint AS gone,
-    all_groups, newest.judgeable AS tested
+    all_groups, newest.judgeable AS tested,
+    coalesce(sum(compared), 0)::bigint AS compared, coalesce(sum(changed), 0)::bigint AS changed
 FROM (SELECT * FROM judgements ORDER BY judgement DESC LIMIT %(limit)s) AS newest
     LEFT JOIN (SELECT * FROM owner_counts WHERE owner = ANY(%(owners)s)) AS own USING (judgement)
+    LEFT JOIN (SELECT judgement, owner, tested AS compared, changed FROM change_counts) AS changes
+        USING (judgement, owner)
 GROUP BY judgement, judged, level, cutoff_q8, all_groups, newest.judgeable
 ORDER BY judgement DESC
 """

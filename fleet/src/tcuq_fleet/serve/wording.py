@@ -8,6 +8,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from tcuq_fleet.judge.change import MIN_PAST, MIN_PEERS, MIN_REFERENCE
+from tcuq_fleet.serve.change_queries import ChangeState
 from tcuq_fleet.serve.device import UNITS_PER_BIT, Epoch
 from tcuq_fleet.serve.identifiers import Group
 
@@ -20,13 +22,58 @@ _THOUSANDS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
 
 
 def drifted(group: Group, discovered: int, devices: int) -> str:
-    """Say how many devices of a group drifted."""
+    """Say how many devices of a group are unlike calibration."""
     return f"{group}: {share(discovered, devices)}"
 
 
 def share(discovered: int, devices: int) -> str:
-    """Say how many of the devices drifted."""
-    return f"{discovered:,} of {devices:,} {'device' if devices == 1 else 'devices'} drifted"
+    """Say how many of the devices are unlike calibration."""
+    noun = "device" if devices == 1 else "devices"
+    return f"{discovered:,} of {devices:,} {noun} unlike calibration"
+
+
+def difference(discovered: int, judgeable: int, level: float) -> str:
+    """Say how many devices are unlike calibration, and what to do."""
+    if not discovered:
+        return f"No device is unlike calibration at level {level:g}."
+    return (
+        f"{percent(discovered, judgeable)} of devices are unlike calibration at level {level:g}:"
+        " other users, other rooms, or faults from the start. If their inputs are right, record"
+        " some and recalibrate with tcuq recalibrate."
+    )
+
+
+def change_meaning(changed: int, compared: int, level: float) -> str:
+    """Explain the verdict on changes, and what the level says about the list."""
+    if not compared:
+        return (
+            f"A device is compared with its own past after {MIN_PAST} past epochs, among"
+            f" {MIN_PEERS} peers or more of its profile and owner, once {MIN_REFERENCE} calm"
+            " comparisons are known."
+        )
+    rule = (
+        "A device's last epoch is compared with its own past, and the change ranked among those of"
+        " calm devices of the same profile and owner."
+    )
+    if not changed:
+        return rule
+    few = "fewer than one" if changed * level < 1 else f"about {round(changed * level):,}"
+    return f"{rule} At level {level:g} {few} of {changed:,} may be listed by chance."
+
+
+def change(state: ChangeState | None) -> str:
+    """Say what the device's change means."""
+    if state is None or state.past_epochs < MIN_PAST:
+        left = MIN_PAST + 1 if state is None else MIN_PAST - state.past_epochs
+        return (
+            "It is compared with its own past once it has closed"
+            f" {left} more {'epoch' if left == 1 else 'epochs'}."
+        )
+    if not state.compared:
+        return "It has too few peers of its profile and owner to rank its change among."
+    if state.changed:
+        return f"It changed since its own past, more than calm peers do: {state.change}."
+    return "It has not changed since its own past more than calm peers do."
 
 
 def evidence(q8: int, cutoff_q8: int | None, judged: int | None, level: float) -> str:
@@ -37,16 +84,16 @@ def evidence(q8: int, cutoff_q8: int | None, judged: int | None, level: float) -
     among = "Among all judged devices" if judged is None else f"Among {judged:,} devices"
     bits = q8 / UNITS_PER_BIT
     if bits <= 0:
-        return f"{signed(bits)} bits: no sign of drift in its last closed and its running epoch."
+        return f"{signed(bits)} bits: like calibration in its last closed and its running epoch."
     alone = (
-        f"{bits:.1f} bits, the mean of its last closed and its running epoch: a device that has not"
-        f" drifted shows as much with a chance of at most 1 in {rounded(2.0**bits)}."
+        f"{bits:.1f} bits, the mean of its last closed and its running epoch: if its steps were as"
+        f" in calibration, the chance of as much were at most 1 in {rounded(2.0**bits)}."
     )
     if cutoff_q8 is None:
         return f"{alone} {among} that is not enough at level {level:g}."
     cutoff = f"{cutoff_q8 / UNITS_PER_BIT:.1f} bits"
     needed = f"{among} {cutoff} are needed at level {level:g}"
-    conclusion = "it is discovered" if q8 >= cutoff_q8 else "it is not discovered"
+    conclusion = "it is unlike calibration" if q8 >= cutoff_q8 else "it is not told apart"
     return f"{alone} {needed}: {conclusion}."
 
 
@@ -80,7 +127,7 @@ def _power() -> list[dict[str, Any]]:
 
 
 def why(cause: str, meaning: str, epochs: Sequence[Epoch]) -> str:
-    """Say what points to drift: what the device's own last alarm means, and abstentions."""
+    """Say what points to a difference: what the device's own last alarm means, and abstentions."""
     parts = [f"{meaning} Its own last alarm was raised by {cause}."] if cause else []
     closed = [epoch for epoch in epochs if epoch.closed and epoch.steps]
     if len(closed) >= MIN_EPOCHS:
@@ -103,8 +150,8 @@ def level_meaning(discovered: int, level: float) -> str:
     few = f"at most about {round(wrong):,}" if wrong >= 1 else "fewer than one"
     there = "is" if wrong < 1.5 else "are"
     return (
-        f"Of {discovered:,} discovered devices {few} {there} expected to be there by chance,"
-        " however devices depend on each other."
+        f"Of {discovered:,} devices {few} {there} expected to be as in calibration, however devices"
+        " depend on each other. It says nothing about why a device differs."
     )
 
 

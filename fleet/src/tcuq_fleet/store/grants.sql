@@ -11,7 +11,7 @@ GRANT DELETE ON quarantine TO tcuq_ingest;
 
 GRANT INSERT, UPDATE, DELETE ON judgements, evidence, groups, site_counts, owner_counts, profile_counts, suspects, least_accurate,
     firmware_accuracy, alarms, deliveries,
-    site_days TO tcuq_judge;
+    site_days, changes, changes_stage, change_reference, change_counts, changed TO tcuq_judge;
 GRANT DELETE ON dead_letters, cohorts, hours TO tcuq_judge;
 GRANT EXECUTE ON FUNCTION maintain_partitions TO tcuq_judge;
 

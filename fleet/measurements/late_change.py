@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Drift 20 hours into a device's eleventh epoch: how soon the verdict "changed" finds it.
+
+Simulated devices run the firmware's code; their records go through the store and the judge, as in
+fleet_late_drift. Beside it, in the same fleets: how soon "unlike calibration" does, the verdict of
+0.2.0. Devices here differ from calibration in nothing but drift, which suits that verdict best.
+"""
+
+import statistics
+import sys
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fleet.measurements.late_drift import judged
+from fleet.tests.fixtures.servers import new_database, private_postgres
+from results.result import Row, arguments, report
+from tcuq.telemetry import decode
+from tcuq_fleet.servers import Postgres
+from tcuq_fleet.simulate.devices import NEVER, Devices, Plan
+from tcuq_fleet.simulate.run import simulate_records
+from tcuq_fleet.store.batch import Batch
+from tcuq_fleet.store.migrate import migrate
+from tcuq_fleet.store.store import Store
+
+DEVICES, EPOCH = 400, 24
+ONSET = 10 * EPOCH + 20
+HOURS = ONSET + 24
+AFTER = (2, 8, 24)
+LEAST_RATIO = 0.8
+LEVEL = 0.1
+
+
+@dataclass(slots=True)
+class Shares:
+    """By hour since drift began: the shares of drifting devices found; false shares of changed."""
+
+    changed: list[float] = field(default_factory=list)
+    different: list[float] = field(default_factory=list)
+    false: list[float] = field(default_factory=list)
+
+
+def shares_in(server: Postgres, plan: Plan) -> Shares:
+    """Store a simulated fleet hour by hour; judge once an epoch, and hourly from the onset."""
+    devices = Devices(plan)
+    drifting = set(devices.device[devices.drifts_from != NEVER].tolist())
+    shares = Shares()
+    with Store(new_database(server, "late")) as store:
+        migrate(store.connection)
+        site = store.site("berlin")
+        for hour, rows in enumerate(simulate_records(devices)):
+            store.put(Batch.of([(decode(rows.tobytes()).records, site)]))
+            if hour >= ONSET or hour % EPOCH == 1:
+                different = judged(store)
+                listed = store.connection.execute("SELECT device FROM changed").fetchall()
+                changed = {device % 2**64 for (device,) in listed}
+                if hour < ONSET:
+                    shares.false.append(float(bool(changed)))
+                    continue
+                shares.changed.append(len(changed & drifting) / len(drifting))
+                shares.different.append(len(different & drifting) / len(drifting))
+                shares.false.append(len(changed - drifting) / max(1, len(changed)))
+    return shares
+
+
+def rows_of(server: Postgres, fleets: int, steps: int) -> list[Row]:
+    """Return the rows of fleets whose devices make so many steps per hour."""
+    every = []
+    for seed in range(fleets):
+        plan = Plan(
+            devices=DEVICES, hours=HOURS, drift=0.1, drift_from=ONSET, steps=steps, seed=seed
+        )  # fmt: skip
+        every.append(shares_in(server, plan))
+        print(f"fleet {seed + 1} of {fleets}", flush=True)
+    over = (
+        f"{fleets} fleets of {DEVICES} devices, a tenth drifts from 20 h into the eleventh epoch,"
+        f" {steps} steps/h"
+    )
+    changed = [float(np.mean([one.changed[hour - 1] for one in every])) for hour in AFTER]
+    before = [float(np.mean([one.different[hour - 1] for one in every])) for hour in AFTER]
+    false = statistics.mean(share for one in every for share in one.false)
+    listed = " ".join(f"{100 * share:.0f}" for share in changed)
+    beside = " ".join(f"{100 * share:.0f}" for share in before)
+    enough = all(changed[at] >= LEAST_RATIO * before[at] for at in (0, 2))
+    return [
+        Row(
+            f"{over}: share changed after 2, 8 and 24 h, % (unlike calibration, as 0.2.0)",
+            f"after 2 and 24 h ≥ {LEAST_RATIO} of 0.2.0's",
+            f"{listed} ({beside})",
+            enough,
+        ),
+        Row(
+            f"{over}: false share among the changed, mean of {sum(len(f.false) for f in every)}"
+            " judgements",
+            f"≤ {LEVEL}",
+            f"{false:.4f}",
+            false <= LEVEL,
+        ),
+    ]
+
+
+def main() -> None:
+    """Measure and report; --short: one fleet at the lower rate."""
+    args = arguments()
+    with private_postgres() as server:
+        rows = rows_of(server, 1 if args.short else 10, 360)
+        rows += [] if args.short else rows_of(server, 10, 1800)
+    sys.exit(report("fleet_late_change", rows, ("psycopg",), write=args.write))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queries of changes: the changed devices, and one device's last epoch beside its past."""
+
+from typing import LiteralString
+
+from pydantic import BaseModel, Field, computed_field
+
+from tcuq.telemetry import MEANS
+from tcuq_fleet.judge.change_words import moved_words
+from tcuq_fleet.serve.database import Session
+from tcuq_fleet.serve.identifiers import Group
+from tcuq_fleet.serve.queries import IN_GROUP, PAGE
+from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId
+
+TITLES = {
+    "expected_error": "Probable errors, % of steps",
+    "risk_odds": "Odds of an error, bits",
+    "novelty": "Novelty, bits",
+    "confidence": "Confidence, bits",
+    "label_changes": "Label changes, % of steps",
+}
+IN_PERCENT = ("expected_error", "label_changes")
+
+
+class ChangedDevice(BaseModel):
+    """A device that changed since its past."""
+
+    device: DeviceId
+    profile: ProfileId
+    firmware: FirmwareId
+    site: str
+    name: str | None  # in the registry
+    evidence_bits: float  # -log2 of its p-value
+    moved: int = Field(exclude=True)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def change(self) -> str:
+        """What moved most."""
+        return moved_words(self.moved)
+
+
+class Mean(BaseModel):
+    """A mean of the last epoch, and of all past ones, in the units of its title."""
+
+    title: str
+    past: float
+    last: float
+
+
+class ChangeState(BaseModel):
+    """A device's last closed epoch beside its past; `changed` is the newest judgement's verdict."""
+
+    epoch: int
+    past_epochs: int
+    compared: bool
+    changed: bool
+    change: str
+    means: list[Mean]
+
+
+_CHANGED: LiteralString = (
+    """
+SELECT device, profile, firmware, sites.name AS site, registry.name,
+    evidence_q8 / 256.0 AS evidence_bits, moved
+FROM changed JOIN sites USING (site) LEFT JOIN registry USING (device)
+WHERE true
+"""
+    + IN_GROUP
+    + "ORDER BY evidence_q8 DESC, device LIMIT %(limit)s OFFSET %(offset)s"
+)
+_CHANGED_COUNT: LiteralString = (
+    """
+SELECT count(*) FROM changed JOIN sites USING (site) WHERE true
+"""
+    + IN_GROUP
+)
+_CHANGE_OF: LiteralString = (
+    "SELECT c.epoch, c.past_epochs, c.score >= 0, listed.device IS NOT NULL,"
+    " coalesce(listed.moved, 0), "
+    + ", ".join(f"c.past_{name}, c.last_{name}" for name in MEANS)
+    + """
+FROM changes AS c JOIN devices AS d USING (device, profile) JOIN sites USING (site)
+    LEFT JOIN changed AS listed USING (device)
+WHERE c.device = %(device)s
+    AND (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
+"""
+)
+
+
+def changed(
+    session: Session, group: Group, *, page: int = 1, limit: int = PAGE
+) -> list[ChangedDevice]:
+    """Return changed devices of a group, those with the most evidence first."""
+    values = {"limit": limit, "offset": (page - 1) * limit, **group.numbers}
+    return session.rows(ChangedDevice, "changed", _CHANGED, values)
+
+
+def count_changed(session: Session, group: Group) -> int:
+    """Return how many devices of a group changed."""
+    ((count,),) = session.tuples("changed_count", _CHANGED_COUNT, dict(group.numbers))
+    return int(count)
+
+
+def change_of(session: Session, device: int) -> ChangeState | None:
+    """Return a device's last closed epoch beside its past; None before it closed one."""
+    rows = session.tuples("change_of", _CHANGE_OF, {"device": device})
+    if not rows:
+        return None
+    epoch, past_epochs, compared, is_changed, moved, *values = rows[0]
+    return ChangeState(
+        epoch=epoch,
+        past_epochs=past_epochs,
+        compared=compared,
+        changed=is_changed,
+        change=moved_words(moved),
+        means=[
+            Mean(title=TITLES[name], past=_shown(name, past), last=_shown(name, last))
+            for name, past, last in zip(MEANS, values[::2], values[1::2], strict=True)
+        ],
+    )
+
+
+def _shown(name: str, value: float) -> float:
+    units, offset = MEANS[name]
+    return (100 if name in IN_PERCENT else 1) * (value / units - offset)
