@@ -54,20 +54,21 @@ static tcuq_blob_status tcuq_blob_authenticate(const tcuq_loader *loader, const 
         .tag_bytes = tag_bytes,
         .key = bytes[TCUQ_BLOB_KEY],
     };
+    tcuq_verdict verdict = TCUQ_VERDICT_FALSE;
     //@ calls tcuq_any_verify;
-    const tcuq_verdict verdict = loader->verify(loader->verify_context, &blob);
+    verdict = loader->verify(loader->verify_context, &blob);
     if (verdict == TCUQ_VERDICT_BUSY) {
         return TCUQ_BLOB_ERROR_BUSY;
     }
     return (verdict == TCUQ_VERDICT_TRUE) ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_FORGED;
 }
 
-/* Whether a blob of this head lies within its place, tag and all. */
-static bool tcuq_blob_fits(const uint8_t *bytes, uint32_t size)
+/* Whether a blob of this head lies within its place, tag and all; its size. */
+static bool tcuq_blob_fits(const uint8_t *bytes, uint32_t size, uint32_t *whole)
 {
-    const uint32_t whole = tcuq_get_32(&bytes[TCUQ_BLOB_SIZE]);
     const uint32_t tag_bytes = bytes[TCUQ_BLOB_TAG];
-    return (whole <= size) && (whole >= (TCUQ_BLOB_HEAD_BYTES + tag_bytes)) && ((whole & 3u) == 0u) &&
+    *whole = tcuq_get_32(&bytes[TCUQ_BLOB_SIZE]);
+    return (*whole <= size) && (*whole >= (TCUQ_BLOB_HEAD_BYTES + tag_bytes)) && ((*whole & 3u) == 0u) &&
            (tag_bytes >= TCUQ_TAG_BYTES) && ((tag_bytes & 3u) == 0u);
 }
 
@@ -87,10 +88,11 @@ tcuq_blob_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *byte
         (tcuq_get_32(&bytes[4]) != (TCUQ_BLOB_FORMAT | ((uint32_t)TCUQ_PROFILE_FORMAT << 16)))) {
         return TCUQ_BLOB_ERROR_FORMAT;
     }
-    if (!tcuq_blob_fits(bytes, size)) {
+    uint32_t whole = 0u;
+    if (!tcuq_blob_fits(bytes, size, &whole)) {
         return TCUQ_BLOB_ERROR_DAMAGED;
     }
-    const tcuq_blob_status status = tcuq_blob_authenticate(loader, bytes, tcuq_get_32(&bytes[TCUQ_BLOB_SIZE]));
+    const tcuq_blob_status status = tcuq_blob_authenticate(loader, bytes, whole);
     if (status != TCUQ_BLOB_OK) {
         return status;
     }

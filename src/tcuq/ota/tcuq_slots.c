@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slots: which blob may run, in which order the checks come, and what comes back if it does not. */
-#include "tcuq_slots.h"
-
-#include "tcuq_blob_internal.h"
 #include "tcuq_switch.h"
 
 /* The lowest number that the firmware and the chip's counter let run. */
 static tcuq_blob_status tcuq_slots_least(const tcuq_slots *slots, uint32_t *least)
 {
     uint32_t counted = 0u;
+    bool known = true;
     if (slots->counter != NULL) {
         //@ calls tcuq_any_count;
-        if (!slots->counter->read(slots->counter->context, &counted)) {
-            return TCUQ_BLOB_ERROR_BUSY;
-        }
+        known = slots->counter->read(slots->counter->context, &counted);
+    }
+    if (!known) {
+        return TCUQ_BLOB_ERROR_BUSY;
     }
     *least = (counted < slots->first_number) ? slots->first_number : counted;
     return TCUQ_BLOB_OK;
@@ -22,11 +21,13 @@ static tcuq_blob_status tcuq_slots_least(const tcuq_slots *slots, uint32_t *leas
 /* Whether the blob in a slot is authentic, has this number or a higher one and is for this firmware. */
 static tcuq_blob_status tcuq_slot_check(const tcuq_slots *slots, uint8_t slot, uint32_t least)
 {
+    bool there = true;
     if (slots->read != NULL) {
         //@ calls tcuq_any_read;
-        if (!slots->read(slots->read_context, slot)) {
-            return TCUQ_BLOB_ERROR_BUSY;
-        }
+        there = slots->read(slots->read_context, slot);
+    }
+    if (!there) {
+        return TCUQ_BLOB_ERROR_BUSY;
     }
     return tcuq_blob_verify(&slots->loader, slots->slots[slot], slots->slot_bytes, least);
 }
@@ -73,7 +74,8 @@ static tcuq_blob_status tcuq_slot_run(const tcuq_slots *slots, const tcuq_monito
 /* Counts a restart of a profile on trial, before it is tried: one that hangs the device is given up too. */
 static tcuq_blob_status tcuq_slots_count(const tcuq_slots *slots)
 {
-    tcuq_slots_state next = *slots->state;
+    tcuq_slots_state next;
+    tcuq_switch_copy(&next, slots->state);
     if (next.left == 0u) {
         return TCUQ_BLOB_OK;
     }
@@ -87,7 +89,8 @@ static tcuq_blob_status tcuq_slots_count(const tcuq_slots *slots)
 /* The active profile is given up: the one before it runs, or the built-in one. */
 static void tcuq_slots_fall_back(const tcuq_slots *slots, const tcuq_monitor *monitor)
 {
-    tcuq_slots_state next = *slots->state;
+    tcuq_slots_state next;
+    tcuq_switch_copy(&next, slots->state);
     next.active = next.before;
     next.before = TCUQ_SLOTS_BUILT_IN;
     next.left = 0u;
@@ -137,7 +140,8 @@ uint8_t tcuq_slots_spare(const tcuq_slots *slots)
 
 tcuq_blob_status tcuq_slots_activate(const tcuq_slots *slots, const tcuq_monitor *monitor)
 {
-    tcuq_slots_state next = *slots->state;
+    tcuq_slots_state next;
+    tcuq_switch_copy(&next, slots->state);
     const uint8_t spare = tcuq_slots_spare(slots);
     uint32_t least = 0u;
     if (spare == TCUQ_SLOTS_BUILT_IN) {
@@ -174,7 +178,8 @@ tcuq_blob_status tcuq_slots_activate(const tcuq_slots *slots, const tcuq_monitor
 
 tcuq_blob_status tcuq_slots_confirm(const tcuq_slots *slots)
 {
-    tcuq_slots_state next = *slots->state;
+    tcuq_slots_state next;
+    tcuq_switch_copy(&next, slots->state);
     if (next.running != next.active) {
         return TCUQ_BLOB_ERROR_TRIAL;
     }
@@ -187,8 +192,9 @@ tcuq_blob_status tcuq_slots_confirm(const tcuq_slots *slots)
     if ((slots->counter != NULL) && (next.active != TCUQ_SLOTS_BUILT_IN)) {
         const uint32_t number = next.numbers[next.active];
         uint32_t counted = number;
+        bool done = false;
         //@ calls tcuq_any_count;
-        bool done = slots->counter->read(slots->counter->context, &counted);
+        done = slots->counter->read(slots->counter->context, &counted);
         if (done && (counted < number)) {
             //@ calls tcuq_any_raise;
             done = slots->counter->raise(slots->counter->context, number);

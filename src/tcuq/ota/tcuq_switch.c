@@ -5,8 +5,6 @@
  * 0; then the seal of all before it: a tag, or a CRC-32 and zeros. */
 #include "tcuq_switch.h"
 
-#include "tcuq_blob_internal.h"
-
 #define TCUQ_SWITCH_MAGIC 0x53554354u /* "TCUS" */
 #define TCUQ_SWITCH_SEALED 24u        /* bytes before the seal */
 
@@ -44,13 +42,23 @@ static bool tcuq_switch_whole(const tcuq_slots *slots, const uint8_t *at)
 
 void tcuq_switch_find(const tcuq_slots *slots)
 {
-    const tcuq_slots_state none = {
-        .active = TCUQ_SLOTS_BUILT_IN, .before = TCUQ_SLOTS_BUILT_IN, .page = 1u, .running = TCUQ_SLOTS_BUILT_IN};
     tcuq_slots_state *state = slots->state;
     bool found = false;
-    *state = none;
+    state->saves = 0u;
+    state->highest = 0u;
+    state->numbers[0] = 0u;
+    state->numbers[1] = 0u;
+    state->active = TCUQ_SLOTS_BUILT_IN;
+    state->before = TCUQ_SLOTS_BUILT_IN;
+    state->left = 0u;
+    state->page = 1u;
+    state->running = TCUQ_SLOTS_BUILT_IN;
+    /*@ loop invariant page <= 2 && tcuq_state_sound(state) && state->running == TCUQ_SLOTS_BUILT_IN;
+        loop assigns page, found, *state;
+        loop variant 2 - page; */
     for (uint8_t page = 0u; page < 2u; page++) {
         const uint8_t *at = slots->pages[page];
+        //@ assert at == slots->pages[0] || at == slots->pages[1];
         if (tcuq_switch_whole(slots, at) &&
             (!found || ((tcuq_get_32(&at[4]) - state->saves) < 0x80000000u))) { /* the number may have wrapped */
             tcuq_switch_read(state, at);
@@ -60,11 +68,24 @@ void tcuq_switch_find(const tcuq_slots *slots)
     }
 }
 
+void tcuq_switch_copy(tcuq_slots_state *to, const tcuq_slots_state *from)
+{
+    to->saves = from->saves;
+    to->highest = from->highest;
+    to->numbers[0] = from->numbers[0];
+    to->numbers[1] = from->numbers[1];
+    to->active = from->active;
+    to->before = from->before;
+    to->left = from->left;
+    to->page = from->page;
+    to->running = from->running;
+}
+
 /* One write: the newest switch stays whole in the other page until this one is. */
 bool tcuq_switch_write(const tcuq_slots *slots, const tcuq_slots_state *next)
 {
     tcuq_slots_state *state = slots->state;
-    const uint8_t page = state->page ^ 1u;
+    const uint8_t page = (state->page == 0u) ? 1u : 0u;
     uint8_t bytes[TCUQ_SLOTS_BYTES];
     tcuq_put_32(bytes, TCUQ_SWITCH_MAGIC);
     tcuq_put_32(&bytes[4], state->saves + 1u);
@@ -76,11 +97,16 @@ bool tcuq_switch_write(const tcuq_slots *slots, const tcuq_slots_state *next)
     bytes[22] = next->left;
     bytes[23] = 0u;
     tcuq_switch_seal(slots, bytes, &bytes[TCUQ_SWITCH_SEALED]);
+    bool written = false;
     //@ calls tcuq_any_write;
-    if (!slots->write(slots->write_context, page, bytes, TCUQ_SLOTS_BYTES)) {
-        return false;
+    written = slots->write(slots->write_context, page, bytes, TCUQ_SLOTS_BYTES);
+    if (written) {
+        const uint8_t running = state->running;
+        const uint32_t saves = state->saves + 1u;
+        tcuq_switch_copy(state, next);
+        state->saves = saves;
+        state->page = page;
+        state->running = running;
     }
-    tcuq_switch_read(state, bytes);
-    state->page = page;
-    return true;
+    return written;
 }

@@ -6,12 +6,14 @@
 #include "tcuq_acsl_verify.h"
 #endif
 
-tcuq_verdict tcuq_verify_hmac(void *context, const tcuq_signed_blob *blob)
+static tcuq_verdict tcuq_verify_by(const tcuq_hmac_keys *known, const tcuq_signed_blob *blob)
 {
-    const tcuq_hmac_keys *known = context;
     if (blob->tag_bytes != TCUQ_TAG_BYTES) {
         return TCUQ_VERDICT_FALSE;
     }
+    /*@ loop invariant i <= known->count;
+        loop assigns i;
+        loop variant known->count - i; */
     for (uint8_t i = 0u; i < known->count; i++) {
         const tcuq_hmac_key *key = &known->keys[i];
         if (key->number == blob->key) {
@@ -22,4 +24,9 @@ tcuq_verdict tcuq_verify_hmac(void *context, const tcuq_signed_blob *blob)
         }
     }
     return TCUQ_VERDICT_FALSE;
+}
+
+tcuq_verdict tcuq_verify_hmac(void *context, const tcuq_signed_blob *blob)
+{
+    return tcuq_verify_by((const tcuq_hmac_keys *)context, blob);
 }
