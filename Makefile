@@ -92,7 +92,7 @@ bench-quick: ## Score one task, compare it with the committed result, check the 
 emulated: ## Run the firmware on every emulated CPU for 1,000 steps and compare it bit for bit with the host
 	$(RUN) pytest tests/firmware tools/tests/device
 
-check-c: compilers cppcheck seeded-bugs fuzz-runtime fuzz-uplink fuzz-blob ## Check the C sources in every way that is not a proof
+check-c: compilers cppcheck seeded-bugs fuzz-runtime fuzz-uplink fuzz-blob fuzz-slots ## Check the C sources in every way that is not a proof
 
 compilers: ## Compile every C source in every build with five compilers: no warning
 	$(RUN) tools.fuzz.compilers $(SHORT)
@@ -102,6 +102,7 @@ cppcheck: ## Check the C sources by cppcheck and MISRA C:2012
 
 seeded-bugs: ## Check that bugs put into the C sources on purpose are found
 	$(RUN) tools.fuzz.uplink_seeded $(SHORT)
+	$(RUN) tools.fuzz.slots_seeded $(SHORT)
 	$(RUN) pytest tools/tests/fuzz
 
 fuzz-runtime: ## Fuzz the runtime for a short time and state its coverage
@@ -113,6 +114,9 @@ fuzz-uplink: ## Fuzz the uplink for 20 seconds, cut its power, and state the cor
 fuzz-blob: ## Fuzz the loader of profiles over the air for a short time
 	$(RUN) tools.fuzz.blob --seconds 10
 	$(RUN) tools.measurements.blob --short
+
+fuzz-slots: ## Fuzz the switch between two profiles for a short time
+	$(RUN) tools.fuzz.slots --seconds 10
 
 proof-short: ## Prove two C sources and the widths of sums; check that seeded bugs are not proved
 	$(RUN) tools.proof.run tcuq_threshold.c tcuq_budget.c
@@ -176,6 +180,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	$(RUN) fleet.measurements.power
 	$(RUN) tools.fuzz.uplink_figures --write
 	$(RUN) tools.fuzz.uplink_seeded --write
+	$(RUN) tools.fuzz.slots_seeded --write
 
 replay-long: ## Measure replay's rates, ratios, memory and faults; takes half an hour and reads 20 GB
 	$(RUN) tools.measurements.replay

@@ -7,7 +7,7 @@ device="
   gcc-arm-none-eabi libstdc++-arm-none-eabi-dev picolibc-arm-none-eabi libnewlib-dev
   gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf gcc-powerpc-linux-gnu libc6-dev-powerpc-cross
   gcc-avr avr-libc simavr arduino-builder arduino-core-avr gcc-xtensa-lx106
-  qemu-system-arm qemu-system-misc qemu-user
+  qemu-system-arm qemu-system-misc qemu-user libmbedtls-dev libsodium-dev
 "
 fleet="mosquitto nginx-light libnginx-mod-stream postgresql prometheus prometheus-alertmanager mmdebstrap systemd"
 pages="chromium"

@@ -151,7 +151,14 @@ class Keys:
         return sorted(self._derive)
 
     def _device_key(self, key_id: int, device: int) -> bytes:
-        info = b"tcuq record" + device.to_bytes(8, "little")
+        return self._derived(b"tcuq record", key_id, device)
+
+    def profile_key(self, key_id: int, device: int) -> bytes:
+        """Return the key that signs a device's profiles: another one than signs its records."""
+        return self._derived(b"tcuq profile", key_id, device)
+
+    def _derived(self, purpose: bytes, key_id: int, device: int) -> bytes:
+        info = purpose + device.to_bytes(8, "little")
         return hmac.digest(self._derive[key_id], info + b"\x01", "sha256")
 
     def tag(self, key_id: int, device: int, signed: bytes) -> bytes:

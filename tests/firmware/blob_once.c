@@ -19,7 +19,10 @@ static void mac(void *context, const uint8_t *bytes, uint32_t size, uint8_t *tag
 
 int main(int count, char **words)
 {
-    const tcuq_loader loader = {.room = &tcuq_device_room, .mac = mac};
+    const tcuq_hmac_key key = {.mac = mac};
+    const tcuq_hmac_keys keys = {.keys = &key, .count = 1u};
+    const tcuq_loader loader = {
+        .room = &tcuq_device_room, .verify = tcuq_verify_hmac, .verify_context = (void *)&keys};
     const uint8_t *blob = (const uint8_t *)place;
     FILE *file = (count == 2) ? fopen(words[1], "rb") : NULL;
     if (file == NULL) {

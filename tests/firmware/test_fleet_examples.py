@@ -72,7 +72,10 @@ def test_the_example_compiles_for_its_cpu(target: str, exported: Path, tmp_path:
 
 
 def test_hourly_records_survive_restart_sleep_and_a_late_clock(target: str, device: Path) -> None:
-    """Each boot's records come in order; the last one before a restart comes once more after it."""
+    """Each boot's records come in order; the last one before a restart comes once more after it.
+
+    The simulated ESP32 ends a wake that starts the radio before NVS, netif and the event loop.
+    """
     records, writes = output(device)
     if target == "zephyr":
         again, more = output(device)  # a restart

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tcuq.demo import demo_profile
-from tcuq.firmware import export, profile_blob
+from tcuq.firmware import export, hmac_signer, profile_blob
 from tests.fixtures.firmware.arduino import printed, self_test_of_sketch
 from tests.fixtures.firmware.toolchain import HERE, run
 
@@ -97,7 +97,8 @@ def test_a_blob_passes_its_self_test_in_either_byte_order(
     """Little-endian CPUs read tables in place, others copy them; the self-test passes on both."""
     export(demo_profile(), tmp_path, "c", ota=True)
     blob, program = tmp_path / "new.blob", tmp_path / "program"
-    blob.write_bytes(profile_blob(demo_profile(), number=1, key=bytes([7] * 32)))
+    signer = hmac_signer(bytes([7] * 32))
+    blob.write_bytes(profile_blob(demo_profile(), number=1, signer=signer))
     sources = [Path(__file__).with_name("blob_once.c"), HERE / "hmac_sha256.c"]
     folders = [f"-I{tmp_path / 'src'}", f"-I{HERE}"]
     run(

@@ -6,9 +6,18 @@ from dataclasses import replace
 import pytest
 
 import tcuq
-from tests.fixtures.firmware.blob_device import BlobDevice
+from tcuq.firmware import hmac_signer, profile_blob
+from tests.fixtures.firmware.blob_device import KEY_NUMBER, PRODUCT, BlobDevice
 
 KEY = bytes(range(100, 132))
+
+
+def blob_of(
+    profile: tcuq.Profile, number: int, *, product: int = PRODUCT, expires: int = 0
+) -> bytes:
+    """Return a profile as a blob that the device takes."""
+    signer = hmac_signer(KEY, key_number=KEY_NUMBER)
+    return profile_blob(profile, number=number, signer=signer, product=product, expires=expires)
 
 
 @pytest.fixture(scope="session")

@@ -1,27 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two slots: a new profile is tried, confirmed or given up, and a power cut leaves old or new."""
 
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 import tcuq
-from tcuq.firmware import profile_blob
 from tests.fixtures.firmware.blob_damage import signed
 from tests.fixtures.firmware.blob_device import (
     BUILT_IN,
+    BUSY,
+    COUNTED,
     CUT,
+    EXPIRED,
+    EXTERNAL,
     FLASH,
     FORGED,
+    FORMAT,
     OK,
     OLD,
+    PAGE_BYTES,
+    SEALED,
     SELFTEST,
     TRIAL,
     UNITS,
     BlobDevice,
 )
-from tests.ota.conftest import KEY
+from tests.ota.conftest import KEY, blob_of
 
 
 @pytest.fixture
@@ -29,7 +36,7 @@ def blobs(profile: tcuq.Profile, newer: tcuq.Profile) -> tuple[bytes, bytes]:
     """Two blobs with different profiles, numbers 5 and 6."""
     third = replace(newer, threshold=replace(newer.threshold, start=1))
     assert len({profile.sha256, newer.sha256, third.sha256}) == 3
-    return profile_blob(newer, number=5, key=KEY), profile_blob(third, number=6, key=KEY)
+    return blob_of(newer, 5), blob_of(third, 6)
 
 
 def name_of(blob: bytes) -> int:
@@ -88,7 +95,7 @@ def test_a_damaged_slot_falls_back(device: BlobDevice, blobs: tuple[bytes, bytes
     flash[16384 + 500] ^= 1
     device.flash = bytes(flash)
     assert device.start() == FORGED
-    assert (device.state.active, device.state.profile) == (0, name_of(blobs[0]))
+    assert (device.state.running, device.state.profile) == (0, name_of(blobs[0]))
     flash = bytearray(device.flash)
     flash[500] ^= 1
     device.flash = bytes(flash)
@@ -181,3 +188,118 @@ def test_a_power_cut_at_every_write(
         assert device.state.highest in (5, 6)
     assert set(profiles) <= {old, new}
     assert profiles[-1] == (old if step == "fall back" else new)
+
+
+def test_no_answer_gives_up_no_profile(device: BlobDevice, blobs: tuple[bytes, bytes]) -> None:
+    """A busy verifier costs neither the active profile nor one of its restarts on trial."""
+    device.install(blobs[0])
+    for _ in range(2):  # on trial, then confirmed
+        flash = device.flash
+        device.fails(no_answer=True)
+        for _ in range(10):
+            assert device.start() == BUSY
+            assert (device.state.running, device.state.profile) == (BUILT_IN, device.state.built_in)
+            assert device.confirm() == TRIAL
+        assert device.flash == flash
+        device.fails()
+        assert device.start() == OK
+        assert device.state.profile == name_of(blobs[0])
+        device.confirm()
+    device.fails(no_answer=True)
+    before = device.state
+    assert device.install(blobs[1]) == BUSY
+    assert device.state == before
+
+
+def test_a_blob_expires_for_activation_alone(device: BlobDevice, newer: tcuq.Profile) -> None:
+    """It is activated before its day, not after it or at an unknown time; an active one stays."""
+    blob = blob_of(newer, 5, expires=1_800_000_000)
+    for seconds in (0, 1_800_000_000, 0xFFFFFFFF):
+        device.set_clock(seconds)
+        assert device.install(blob) == EXPIRED
+    device.set_clock(1_799_999_999)
+    assert device.install(blob) == OK
+    device.set_clock(1_900_000_000)
+    assert device.start() == OK
+
+
+def test_external_flash_is_verified_in_ram(built: BlobDevice, blobs: tuple[bytes, bytes]) -> None:
+    """What was verified is what runs, even if the flash chip then gives other bytes."""
+    built.new(EXTERNAL)
+    assert built.start() == OK
+    built.fails(other_bytes=True)
+    assert built.install(blobs[0]) == OK
+    assert built.state.profile == name_of(blobs[0])
+    assert built.record()  # the profile's tables are those of RAM
+    assert built.start() == FORMAT  # the other bytes are refused when they are read
+
+
+def test_old_flash_brings_no_old_profile_back(
+    built: BlobDevice, blobs: tuple[bytes, bytes]
+) -> None:
+    """With a counter in the chip, neither an old copy of flash nor lost pages allow a downgrade."""
+    built.new(COUNTED)
+    built.start()
+    built.install(blobs[0])
+    built.confirm()
+    old = built.flash
+    built.install(blobs[1])
+    built.power(fails=True)
+    assert built.confirm() == FLASH
+    built.power()
+    assert built.confirm() == OK
+    built.flash = old
+    assert built.start() == OLD
+    assert built.state.profile == built.state.built_in
+    built.flash = bytes([0xFF]) * len(old)
+    assert built.start() == OK
+    assert built.install(blobs[0]) == OLD
+    assert built.install(blobs[1]) == OK  # the number of the counter itself
+
+
+def test_a_counter_that_was_not_raised_is_raised_by_the_next_confirmation(
+    built: BlobDevice, blobs: tuple[bytes, bytes]
+) -> None:
+    """The switch is confirmed first, so that a power cut in between loses no profile."""
+    built.new(COUNTED)
+    built.start()
+    built.install(blobs[0])
+    built.fails(no_answer=True)
+    assert built.confirm() == BUSY
+    built.fails()
+    writes = built.writes
+    assert (built.start(), built.confirm(), built.writes) == (OK, OK, writes)
+
+
+def test_a_switch_without_its_tag_is_not_believed(
+    built: BlobDevice, blobs: tuple[bytes, bytes]
+) -> None:
+    """With a key for the switch, one that has a checksum alone brings the built-in profile."""
+    built.new()
+    built.start()
+    built.install(blobs[0])
+    plain = built.flash
+    built.new(SEALED)
+    built.start()
+    assert built.install(blobs[0]) == OK
+    assert built.start() == OK
+    assert built.state.profile == name_of(blobs[0])
+    built.flash = plain
+    assert built.start() == OK
+    assert built.state.profile == built.state.built_in
+
+
+def test_numbers_of_the_switch_may_wrap(device: BlobDevice, blobs: tuple[bytes, bytes]) -> None:
+    """The newer of two pages counts, also when the number of writes went on from 0."""
+    device.install(blobs[0])
+    device.confirm()
+    flash = bytearray(device.flash)
+    pages = len(flash) - 2 * PAGE_BYTES
+    for at, saves in ((pages, 0xFFFFFFFF), (pages + PAGE_BYTES, 0)):
+        body = flash[at : at + 24]
+        body[4:8] = saves.to_bytes(4, "little")
+        flash[at : at + 28] = body + zlib.crc32(body).to_bytes(4, "little")
+    device.flash = bytes(flash)
+    newest = flash[pages + PAGE_BYTES + 22]  # page 1: restarts left
+    assert device.start() == OK
+    assert device.state.left == max(newest - 1, 0)

@@ -8,10 +8,10 @@ CI's form; `--runs 1000000` the long one. A finding fails and its input is saved
 from pathlib import Path
 
 from tcuq.demo import demo_profile
-from tcuq.firmware import profile_blob
+from tcuq.firmware import hmac_signer, profile_blob
 from tcuq.profile.quantize import quantize
 from tests.fixtures.conformance import recorded_profile
-from tests.fixtures.firmware.toolchain import OTA, RUNTIME, UPLINK
+from tests.fixtures.firmware.toolchain import OTA, RUNTIME, UPLINK, run
 from tests.fixtures.random_profiles import random_profile
 from tools.fuzz.fuzzers import HERE, WATCHED, compile_objects, link
 from tools.fuzz.run import Outcome, fuzz, run_campaign
@@ -28,7 +28,8 @@ def write_seeds(folder: Path) -> None:
         spec = quantize(profile)
         room = [max(spec["lags"]), spec["dimensions"], 10, 5, 0, 0, 0]
         head = bytes([TRUE_LENGTH | TRUE_TAG, *room])
-        (folder / f"seed{i}").write_bytes(head + profile_blob(profile, number=1, key=bytes(16)))
+        blob = profile_blob(profile, number=1, signer=hmac_signer(bytes(16)))
+        (folder / f"seed{i}").write_bytes(head + blob)
 
 
 def build(folder: Path, option: str, ota: Path = OTA) -> Path:
@@ -52,6 +53,7 @@ def campaign(folder: Path, seconds: int, runs: int) -> Outcome:
         fresh = folder / f"fresh-{name}"
         fresh.mkdir()
         fuzzer = build(folder / name, option)
+        run(["env", "SEEDS_MUST_LOAD=1", fuzzer, *sorted((folder / "seeds").iterdir())])
         half = -1 if runs < 0 else runs // 2
         corpora = [fresh, folder / "seeds"]
         whole = whole.then(fuzz(fuzzer, corpora, seconds // 2, most=half, longest=LONGEST))

@@ -48,12 +48,22 @@ class Outcome:
 
 
 def fuzz(
-    fuzzer: Path, corpora: Sequence[Path], seconds: int, *, most: int = -1, longest: int = LONGEST
+    fuzzer: Path,
+    corpora: Sequence[Path],
+    seconds: int,
+    *,
+    most: int = -1,
+    longest: int = LONGEST,
+    seed: int = 0,
 ) -> Outcome:
-    """Run all inputs of the corpora, then new ones in the first, for so long or so many."""
+    """Run all inputs of the corpora, then new ones in the first, for so long or so many.
+
+    The same seed gives the same inputs; 0: others each time.
+    """
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(
         [fuzzer, f"-max_total_time={seconds}", f"-runs={most}", f"-max_len={longest}",
+         f"-seed={seed}",
          "-len_control=0", "-timeout=10", "-print_final_stats=1", *corpora],
         cwd=fuzzer.parent, capture_output=True, text=True, errors="replace", check=False,
         timeout=seconds + 120,

@@ -28,6 +28,8 @@ HEADERS = (
     "runtime/tcuq_health.h",
     "uplink/tcuq_uplink.h",
     "uplink/tcuq_sign.h",
+    "uplink/tcuq_tag.h",
+    "ota/tcuq_verify.h",
     "ota/tcuq_blob.h",
     "ota/tcuq_slots.h",
 )

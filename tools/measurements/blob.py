@@ -11,15 +11,45 @@ import numpy as np
 import tcuq
 from results.result import Row, figure, measure
 from tcuq.demo import demo_profile
-from tcuq.firmware import profile_blob
+from tcuq.firmware import hmac_signer, profile_blob
 from tests.fixtures.firmware.blob_damage import DAMAGES
-from tests.fixtures.firmware.blob_device import CUT, OK, TRIAL, UNITS, BlobDevice
-from tests.fixtures.firmware.toolchain import M4, OTA, RUNTIME, UPLINK, run
+from tests.fixtures.firmware.blob_device import (
+    COUNTED,
+    CUT,
+    EXTERNAL,
+    KEY_NUMBER,
+    OK,
+    PRODUCT,
+    SEALED,
+    TRIAL,
+    UNITS,
+    BlobDevice,
+)
+from tests.fixtures.firmware.toolchain import HERE, M4, OTA, RUNTIME, UPLINK, run
 
 KEY = bytes(range(32))
 NUMBER = 1_000_000
 BLOBS, SHORT = 100_000, 4_000
-MAX_LOADER_BYTES = 900
+MAX_LOADER_BYTES = 1000
+OPTIONS = {"plain": 0, "all options": EXTERNAL | SEALED | COUNTED}
+# The adapter as a function, with the declaration that Monocypher has.
+ED25519_C = """#include <stddef.h>
+#include <stdint.h>
+int crypto_ed25519_check(const uint8_t *, const uint8_t *, const uint8_t *, size_t);
+#include "tcuq_verify_ed25519.h"
+tcuq_verdict verify(void *context, const tcuq_signed_blob *blob);
+tcuq_verdict verify(void *context, const tcuq_signed_blob *blob)
+{
+    return tcuq_verify_ed25519(context, blob);
+}
+"""
+LIBRARIES = {
+    "libsodium's Ed25519 verification": ("SODIUM", "-lsodium"),
+    "Mbed TLS's PSA Crypto with P-256 and HMAC": ("PSA", "-lmbedcrypto"),
+}
+MAIN_C = """int main(void) { return CALL; }
+"""
+CALL = "library_verify(0, 0, 0, 0, 0, 0, 0, 0)"
 
 
 def newer_profile(profile: tcuq.Profile, start: int) -> tcuq.Profile:
@@ -40,7 +70,7 @@ def refused(device: BlobDevice, blob: bytes, count: int) -> dict[str, int]:
     return refusals
 
 
-def survived_cuts(device: BlobDevice, blobs: tuple[bytes, bytes]) -> tuple[int, int]:
+def survived_cuts(device: BlobDevice, blobs: tuple[bytes, bytes], options: int) -> tuple[int, int]:
     """Count power cuts in the life of a switch, at every byte written, and those survived."""
     actions = (
         (0, BlobDevice.activate), (1, BlobDevice.confirm),
@@ -49,7 +79,7 @@ def survived_cuts(device: BlobDevice, blobs: tuple[bytes, bytes]) -> tuple[int, 
     names = {int.from_bytes(blob[16:20], "little") for blob in blobs}
     cuts = survived = 0
     for restarts, action in actions:
-        device.new()
+        device.new(options)
         device.power()
         device.start()
         device.install(blobs[0])
@@ -83,6 +113,22 @@ def flash_bytes(folder: Path, sources: Sequence[Path]) -> dict[str, int]:
     return {path.stem: size for path, size in zip(sources, sizes, strict=True)}
 
 
+def library_bytes(folder: Path, name: str) -> int:
+    """Return the bytes that a verifier and its library add to a static program of the host."""
+    build, library = LIBRARIES[name]
+    declared = "#include <stdint.h>\nint library_verify();\n"
+    (folder / "main.c").write_text(declared + MAIN_C, "utf-8")
+    flags = ["-Os", "-ffunction-sections", "-fdata-sections", "-static", "-Wl,--gc-sections"]
+    texts: list[int] = []
+    for call in ("0", CALL):
+        program = folder / f"{build}-{len(texts)}"
+        sources = [HERE / "verifiers.c", folder / "main.c"]
+        run(["gcc", *flags, f"-DWITH_{build}", f"-DCALL={call}", f"-I{OTA}", f"-I{UPLINK}",
+             *sources, library, "-o", program])  # fmt: skip
+        texts.append(sum(map(int, run(["size", program]).splitlines()[1].split()[:2])))
+    return texts[1] - texts[0]
+
+
 def rows(short: bool) -> Iterator[Row]:
     """Yield refusals, survived power cuts and flash; the short form tries fewer blobs."""
     each = -(-(SHORT if short else BLOBS) // len(DAMAGES))
@@ -91,13 +137,19 @@ def rows(short: bool) -> Iterator[Row]:
         folder = Path(name)
         device = BlobDevice(profile, folder / "device", KEY, ("-O2",))
         device.start()
+        signer = hmac_signer(KEY, key_number=KEY_NUMBER)
         first, second = (
-            profile_blob(newer_profile(profile, start), number=NUMBER + start, key=KEY)
+            profile_blob(
+                newer_profile(profile, start), number=NUMBER + start, signer=signer, product=PRODUCT
+            )
             for start in (0, 1)
         )
         refusals = sum(refused(device, first, each).values())
-        cuts, survived = survived_cuts(device, (first, second))
-        sizes = flash_bytes(folder, sorted(OTA.glob("*.c")))
+        tried = [survived_cuts(device, (first, second), options) for options in OPTIONS.values()]
+        cuts, survived = (sum(counts) for counts in zip(*tried, strict=True))
+        (folder / "ed25519.c").write_text(ED25519_C, "utf-8")
+        sizes = flash_bytes(folder, [*sorted(OTA.glob("*.c")), folder / "ed25519.c"])
+        libraries = {name: library_bytes(folder, name) for name in LIBRARIES}
     offered, loader = each * len(DAMAGES), sizes["tcuq_blob"]
     yield Row(
         "blobs damaged, cut, forged, replayed or downgraded",
@@ -114,10 +166,16 @@ def rows(short: bool) -> Iterator[Row]:
     yield Row(
         "flash of the blob loader, Cortex-M4 at -Os",
         f"at most {MAX_LOADER_BYTES} bytes",
-        f"{loader} bytes; self-test {sizes['tcuq_blob_selftest']}, slots {sizes['tcuq_slots']}",
+        f"{loader} bytes; self-test {sizes['tcuq_blob_selftest']}, switch {sizes['tcuq_switch']},"
+        f" slots {sizes['tcuq_slots']}",
         loader <= MAX_LOADER_BYTES,
     )
     yield figure("bytes of the demo's profile as a blob", f"{len(first):,}")
+    what = "Cortex-M4 at -Os"
+    yield figure(f"flash of the HMAC verifier, {what}", f"{sizes['tcuq_verify']} bytes")
+    yield figure(f"flash of the Ed25519 adapter, {what}", f"{sizes['ed25519']} bytes")
+    for name, size in libraries.items():
+        yield figure(f"{name}, x86-64", f"{size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ SHIFTS = (0, 31)  # a variable k is one
 OPERATORS: Mapping[type[ast.operator], Callable[[z3.BitVecRef, z3.BitVecRef], z3.BitVecRef]] = {
     ast.LShift: operator.lshift, ast.RShift: operator.rshift,  # arithmetic, as z3 has it
     ast.BitAnd: operator.and_, ast.Mult: operator.mul, ast.Add: operator.add,
-    ast.Sub: operator.sub,
+    ast.Sub: operator.sub, ast.BitXor: operator.xor, ast.BitOr: operator.or_,
 }  # fmt: skip
 
 

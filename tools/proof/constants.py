@@ -4,10 +4,10 @@
 import ast
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.fixtures.firmware.toolchain import RUNTIME
+from tests.fixtures.firmware.toolchain import OTA, RUNTIME, UPLINK
 
 DEFINE = re.compile(r"^#define (TCUQ_\w+) (.+?)(?: */\*.*)?$", re.MULTILINE)
 TABLE = re.compile(r"^const \w+ (tcuq_\w+)\[\d+\] = \{(.*?)\};", re.MULTILINE | re.DOTALL)
@@ -41,9 +41,10 @@ def tables(runtime: Path = RUNTIME) -> dict[str, tuple[int, ...]]:
     }
 
 
-def axioms(runtime: Path = RUNTIME) -> dict[str, str]:
+def axioms(folders: Sequence[Path] = (RUNTIME, UPLINK, OTA)) -> dict[str, str]:
     """Read the axioms of the proof, each as one line."""
-    text = "".join(path.read_text("utf-8") for path in sorted(runtime.glob("tcuq_acsl*.h")))
+    files = (path for folder in folders for path in sorted(folder.glob("tcuq_acsl*.h")))
+    text = "".join(path.read_text("utf-8") for path in files)
     return {name: " ".join(body.split()) for name, body in AXIOM.findall(text)}
 
 

@@ -22,7 +22,7 @@ UNIT = "tcuq_math.c"
 HEADERS = {
     LEMMAS: UNIT, "tcuq_simd.h": UNIT, "tcuq_internal.h": "tcuq_monitor.c",
     "tcuq_bytes.h": "tcuq_restore.c", "tcuq_products.h": "tcuq_novelty.c",
-    "tcuq_copy.h": "tcuq_uplink_row.c",
+    "tcuq_copy.h": "tcuq_uplink_row.c", "tcuq_tag.h": "tcuq_sign.c",
 }  # fmt: skip
 PACKAGE = RUNTIME.parent  # has the folders of C sources
 FOLDERS = ("runtime", "uplink", "ota")
@@ -30,11 +30,14 @@ UPLINK_SOURCES = (
     "tcuq_uplink_time.c", "tcuq_uplink_row.c", "tcuq_uplink_snapshot.c", "tcuq_uplink_stored.c",
     "tcuq_sign.c", "tcuq_uplink.c",
 )  # fmt: skip
-BLOB = "tcuq_blob.c"
+BLOB, SLOTS = "tcuq_blob.c", "tcuq_slots.c"
+OTA_SOURCES = ("tcuq_verify.c", BLOB, "tcuq_switch.c", SLOTS)
 # What is done with a blob that is authentic: its bytes become members and tables of other types,
 # which WP's memory does not have.
 UNREAD = {BLOB: ("tcuq_blob_copy", "tcuq_blob_take", "tcuq_blob_scalars", "tcuq_blob_terms",
-                 "tcuq_blob_channels", "tcuq_blob_point", "tcuq_blob_load")}  # fmt: skip
+                 "tcuq_blob_channels", "tcuq_blob_point", "tcuq_blob_fill", "tcuq_blob_load"),
+          SLOTS: ("tcuq_slot_load",),
+          "tcuq_verify.c": ("tcuq_verify_hmac",)}  # fmt: skip
 ANSWERS = ROOT / ".proof" / "goals"  # what the provers answered, by a goal's text
 TABLES = "tcuq_tables.c"  # no code, but values; they swamp the provers where they are not needed
 NEED_TABLES = (UNIT,)
@@ -61,6 +64,8 @@ MEANT = {
         "tcuq_uplink_saved",
         "tcuq_uplink_restore",
         "tcuq_uplink_begin",
+        "tcuq_switch_find",
+        "tcuq_switch_write",
     ),
     ("-warn-unsigned-overflow", "differences of clocks and counts go on from 0 after 2^32 - 1"),
 )
@@ -145,7 +150,7 @@ def configure(folder: Path) -> dict[str, str]:
 def sources() -> list[str]:
     """Return the names of all sources with something to prove."""
     names = sorted({p.name for p in RUNTIME.glob("tcuq*.c")} - {TABLES})
-    return [*HEADERS, *names, *UPLINK_SOURCES, BLOB]
+    return [*HEADERS, *names, *UPLINK_SOURCES, *OTA_SOURCES]
 
 
 def locate(source: str, package: Path = PACKAGE) -> Path:

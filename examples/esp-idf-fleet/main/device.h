@@ -12,7 +12,10 @@
 /* Seconds; they begin near 0 and jump when SNTP answers. The uplink takes differences only. */
 uint32_t device_clock_s(void);
 
-/* Brings the network up; false without one. `device` names the topics. */
+/* Initialises NVS, once per wake; false without it. Wi-Fi needs it too. */
+bool storage_open(void);
+
+/* Brings the network up, after storage_open; false without one. `device` names the topics. */
 bool network_start(uint64_t device);
 /* A tcuq_send: publishes with QoS 1. */
 bool network_send(void *context, const uint8_t *record, uint32_t size);

@@ -61,7 +61,8 @@ static void run_steps(void)
 /* After a power cut from NVS, after deep sleep from RTC memory; sleep is a gap in the stream. */
 static void restore_state(void)
 {
-    const bool slept = (magic == AWAKE_MAGIC) && (esp_sleep_get_wakeup_cause() == ESP_SLEEP_WAKEUP_TIMER) &&
+    const bool slept = (magic == AWAKE_MAGIC) &&
+                       ((esp_sleep_get_wakeup_causes() & (1u << ESP_SLEEP_WAKEUP_TIMER)) != 0u) &&
                        (tcuq_restore(&tcuq_device, monitor_copy, sizeof monitor_copy) == TCUQ_OK);
     if (slept) {
         tcuq_reset_history(&tcuq_device);
@@ -78,8 +79,9 @@ static void communicate(void)
     uint8_t acknowledgement[TCUQ_ACK_BYTES];
     (void)tcuq_uplink_record(&uplink, &tcuq_device, &identity, device_clock_s());
     storage_save(&uplink);
-    if ((tcuq_uplink_wait_s(&uplink, device_clock_s()) != 0u) || !network_start(uplink.device)) {
-        return; /* nothing to send: the radio stays off */
+    if ((tcuq_uplink_wait_s(&uplink, device_clock_s()) != 0u) || !storage_open() ||
+        !network_start(uplink.device)) {
+        return; /* nothing to send, or no way to: the radio stays off */
     }
     (void)tcuq_uplink_run(&uplink, device_clock_s());
     network_wait(10u); /* for the acknowledgement */

@@ -15,8 +15,11 @@ static bool open;
 
 /* A partition of another layout, or without a free page, is erased: the store's answer then tells the uplink
  * that flash was lost (TCUQ_UPLINK_NEW_BOOT). */
-static bool open_storage(void)
+bool storage_open(void)
 {
+    if (open) {
+        return true;
+    }
     esp_err_t error = nvs_flash_init();
     if ((error == ESP_ERR_NVS_NO_FREE_PAGES) || (error == ESP_ERR_NVS_NEW_VERSION_FOUND)) {
         ESP_LOGW(TAG, "erasing NVS: %s", esp_err_to_name(error));
@@ -27,13 +30,14 @@ static bool open_storage(void)
     if (error != ESP_OK) {
         ESP_LOGE(TAG, "no storage: %s", esp_err_to_name(error));
     }
-    return error == ESP_OK;
+    open = error == ESP_OK;
+    return open;
 }
 
 void storage_read(const tcuq_uplink *uplink)
 {
-    open = open_storage();
-    for (uint8_t page = 0u; open && (page < PAGES); page++) {
+    const bool readable = storage_open();
+    for (uint8_t page = 0u; readable && (page < PAGES); page++) {
         size_t size = sizeof copy;
         if ((nvs_get_blob(handle, KEYS[page], copy, &size) == ESP_OK) && (size == sizeof copy) &&
             (tcuq_uplink_restore(uplink, page, copy, UPLINK_BYTES) == TCUQ_UPLINK_OK)) {
@@ -52,9 +56,8 @@ void storage_save(const tcuq_uplink *uplink)
         (tcuq_snapshot(&tcuq_device, &copy[UPLINK_BYTES], TCUQ_DEVICE_SNAPSHOT_BYTES) != TCUQ_OK)) {
         return;
     }
-    open = open || open_storage(); /* after deep sleep nothing was read */
-    esp_err_t error = open ? nvs_set_blob(handle, KEYS[tcuq_uplink_page(uplink)], copy, sizeof copy)
-                           : ESP_ERR_NVS_NOT_INITIALIZED;
+    esp_err_t error = storage_open() ? nvs_set_blob(handle, KEYS[tcuq_uplink_page(uplink)], copy, sizeof copy)
+                                     : ESP_ERR_NVS_NOT_INITIALIZED;
     error = (error == ESP_OK) ? nvs_commit(handle) : error;
     if (error == ESP_OK) {
         (void)tcuq_uplink_saved(uplink); /* only now may the record be sent */

@@ -20,7 +20,7 @@ LOG_MODULE_REGISTER(network);
 #define SNTP_MS 2000u
 
 static struct mqtt_client client;
-static struct sockaddr_storage broker;
+static struct net_sockaddr_storage broker;
 static uint8_t receive_buffer[256];
 static uint8_t send_buffer[256];
 static char client_id[24];
@@ -95,7 +95,7 @@ static void receive(int milliseconds)
 
 static bool find_broker(void)
 {
-    struct zsock_addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
+    struct zsock_addrinfo hints = {.ai_family = NET_AF_INET, .ai_socktype = NET_SOCK_STREAM};
     struct zsock_addrinfo *found;
     if (zsock_getaddrinfo(BROKER, PORT, &hints, &found) != 0) {
         return false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of the uplink's and the monitor's state in NVS, one entry per page, on the board's storage partition. */
 #include <zephyr/drivers/flash.h>
-#include <zephyr/fs/nvs.h>
+#include <zephyr/kvss/nvs.h>
 #include <zephyr/logging/log.h>
 #include <zephyr/storage/flash_map.h>
 
@@ -20,13 +20,13 @@ static bool mounted;
 static bool mount(void)
 {
     struct flash_pages_info sector;
-    storage.flash_device = FIXED_PARTITION_DEVICE(storage_partition);
-    storage.offset = FIXED_PARTITION_OFFSET(storage_partition);
+    storage.flash_device = PARTITION_DEVICE(storage_partition);
+    storage.offset = PARTITION_OFFSET(storage_partition);
     if (!device_is_ready(storage.flash_device) ||
         (flash_get_page_info_by_offs(storage.flash_device, storage.offset, &sector) != 0)) {
         return false;
     }
-    storage.sector_size = (uint16_t)sector.size;
+    storage.sector_size = (uint32_t)sector.size;
     storage.sector_count = SECTORS;
     return nvs_mount(&storage) == 0;
 }

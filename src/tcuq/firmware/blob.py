@@ -2,13 +2,12 @@
 """A profile as a blob: authenticated bytes that firmware loads over the air (docs/spec/blob.md)."""
 
 import hashlib
-import hmac
 import json
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -16,16 +15,17 @@ from tcuq.errors import ExportError
 from tcuq.firmware.header import INTEGERS, Member, number, structs
 from tcuq.firmware.profile_c import memory
 from tcuq.firmware.selftest import DWELL, ROWS, Vectors, vectors
+from tcuq.firmware.signing import SIGNATURE_BYTES, Signer, device_signer
 from tcuq.profile import Profile
 from tcuq.profile.quantize import quantize
 from tcuq.stream import Stream
-from tcuq.telemetry import MIN_KEY_BYTES, TAG_BYTES
 
 Spec = Mapping[str, Any]
 
-MAGIC, FORMAT = b"TCUB", 1
+MAGIC, FORMAT = b"TCUB", 2
 HEAD = struct.Struct("<4sHHIIII")
-SELFTEST = struct.Struct("<HBBII")
+SELFTEST = struct.Struct("<HBBI")
+LABEL_END = struct.Struct("<IIBBH")  # product, expiry, number of the key, bytes of the tag
 CHAINED = struct.Struct("<IHHHHiIBBBBBBB")
 MAX_NUMBER = 0xFFFFFFFF
 # Runs of a struct's members that stand in a blob as in memory: first and last.
@@ -36,9 +36,15 @@ PROFILE_RUNS = (
 TERM_RUN, CHANNEL_RUN = ("signal", "start_q10"), ("signal", "reserved_end")
 
 
-def profile_blob(
-    profile: Profile, *, number: int, key: bytes, stream: Stream | None = None
-) -> bytes:
+class Label(TypedDict, total=False):
+    """What a blob says beside its profile; ``tcuq.firmware.profile_blob`` documents it."""
+
+    product: int
+    expires: int
+    stream: Stream | None
+
+
+def profile_blob(profile: Profile, *, number: int, signer: Signer, **label: Unpack[Label]) -> bytes:
     """Return a profile as a blob for firmware that was exported with ``ota``.
 
     Parameters
@@ -48,24 +54,55 @@ def profile_blob(
         and it may need no more memory.
     number
         1 to 4,294,967,295, higher than that of any blob before: firmware refuses a number twice.
-    key
-        At least 16 secret bytes: the key that the firmware's signature function uses for profiles.
+    signer
+        ``hmac_signer`` or ``device_signer`` for one device, ``private_signer`` for all.
+    product
+        Identifier that the firmware was built with; 0 by default.
+    expires
+        Seconds since 1970 from which no device activates the blob; 0, the default: never.
     stream
         A recorded stream to take the self-test's steps from; synthetic steps if None.
 
     Examples
     --------
     >>> from tcuq.demo import demo_profile
-    >>> blob = profile_blob(demo_profile(), number=1, key=bytes(range(32)))
+    >>> from tcuq.firmware import hmac_signer
+    >>> blob = profile_blob(demo_profile(), number=1, signer=hmac_signer(bytes(range(32))))
     >>> blob[:4], len(blob) % 4
     (b'TCUB', 0)
     """
+    body = _body(profile, number, signer, label)
+    return body + signer.sign(body)
+
+
+def device_blobs(
+    profile: Profile,
+    *,
+    number: int,
+    master: bytes,
+    devices: Iterable[int],
+    key_number: int = 0,
+    **label: Unpack[Label],
+) -> Iterator[tuple[int, bytes]]:
+    """Yield each device's id and blob, signed by the key that is derived for it from a master."""
+    body = b""
+    for device in devices:
+        signer = device_signer(master, device, key_number=key_number)
+        body = body or _body(profile, number, signer, label)
+        yield device, body + signer.sign(body)
+
+
+def _body(profile: Profile, number: int, signer: Signer, label: Label) -> bytes:
+    """Everything but the tag."""
     if not 1 <= number <= MAX_NUMBER:
         raise ExportError(f"a blob's number must lie in 1..{MAX_NUMBER}, got {number}")
-    if len(key) < MIN_KEY_BYTES:
-        raise ExportError(f"a blob's key must have at least {MIN_KEY_BYTES} bytes, got {len(key)}")
-    signed = _unsigned(profile, quantize(profile), vectors(profile, stream), number)
-    return signed + hmac.digest(key, signed, "sha256")[:TAG_BYTES]
+    product, expires = label.get("product", 0), label.get("expires", 0)
+    for name, value in (("product", product), ("expires", expires)):
+        if not 0 <= value <= MAX_NUMBER:
+            raise ExportError(f"{name} must lie in 0..{MAX_NUMBER}, got {value}")
+    end = LABEL_END.pack(product, expires, signer.key_number, signer.tag_bytes, 0)
+    steps = vectors(profile, label.get("stream"))
+    return _unsigned(profile, quantize(profile), steps, number, end)
 
 
 def inputs_id(profile: Profile) -> int:
@@ -80,7 +117,8 @@ def inputs_id(profile: Profile) -> int:
 def room_c(profile: Profile, spec: Spec, *, telemetry: bool) -> str:
     """Return the C text of the memory for a loaded profile, and of the monitor that uses it."""
     terms, channels = len(spec["terms"] or ()), len(spec["channels"] or ())
-    size = len(_unsigned(profile, spec, vectors(profile), 1)) - HEAD.size
+    label = LABEL_END.pack(0, 0, 0, SIGNATURE_BYTES, 0)
+    size = len(_unsigned(profile, spec, vectors(profile), 1, label)) - HEAD.size
     arrays = [name for _, name, _ in memory(spec, telemetry=telemetry)]
     return "\n".join(
         [
@@ -113,19 +151,22 @@ def room_c(profile: Profile, spec: Spec, *, telemetry: bool) -> str:
     )
 
 
-def _unsigned(profile: Profile, spec: Spec, steps: Vectors, blob_number: int) -> bytes:
+def _unsigned(
+    profile: Profile, spec: Spec, steps: Vectors, blob_number: int, label: bytes
+) -> bytes:
     """Everything but the tag."""
     bytes_, *words = (_run("tcuq_profile", run, _flat(spec)) for run in PROFILE_RUNS)
     projected = bytes([spec["projection"] is not None])
     scalars = b"".join(run + bytes(-len(run) % 4) for run in (bytes_ + projected, *words))
-    selftest = SELFTEST.pack(steps.count, ROWS, DWELL, _chain(steps), 0)
+    selftest = SELFTEST.pack(steps.count, ROWS, DWELL, _chain(steps))
     tables = b"".join(table + bytes(-len(table) % 4) for table in _tables(spec, steps))
-    total = HEAD.size + len(scalars) + len(selftest) + len(tables) + TAG_BYTES
+    fixed = scalars + selftest + label
+    total = HEAD.size + len(fixed) + len(tables) + LABEL_END.unpack(label)[3]
     head = HEAD.pack(
         MAGIC, FORMAT, number("TCUQ_PROFILE_FORMAT"), total, blob_number, spec["hash"],
         inputs_id(profile),
     )  # fmt: skip
-    return head + scalars + selftest + tables
+    return head + fixed + tables
 
 
 def _tables(spec: Spec, steps: Vectors) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from importlib import resources
 
 PROOF_PREFIX = "tcuq_acsl"  # files for Frama-C, never compiled
 SAMPLE_FILES = ("tcuq_health.c", "tcuq_health.h")  # for profiles with input health
-SIGN_FILES = ("tcuq_sign.h", "tcuq_uplink_status.h")
+TAG_FILE = "tcuq_tag.h"
 COMMENTS = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
 
@@ -25,8 +25,7 @@ def uplink_files() -> dict[str, str]:
 
 def ota_files() -> dict[str, str]:
     """The C files by name that load a profile from a blob, unchanged."""
-    sign = {name: text for name, text in uplink_files().items() if name in SIGN_FILES}
-    return _c_files("ota") | sign
+    return _c_files("ota") | {TAG_FILE: uplink_files()[TAG_FILE]}
 
 
 def _c_files(folder_name: str) -> dict[str, str]:

@@ -43,47 +43,64 @@ uint32_t tcuq_blob_number(const uint8_t *bytes)
     return tcuq_get_32(&bytes[TCUQ_BLOB_NUMBER]);
 }
 
-/* It takes equally long wherever the tag is wrong. */
-static bool tcuq_blob_authentic(const tcuq_loader *loader, const uint8_t *bytes, uint32_t signed_bytes)
+/* What the caller's verifier says of the tag behind the signed bytes. */
+static tcuq_blob_status tcuq_blob_authenticate(const tcuq_loader *loader, const uint8_t *bytes, uint32_t whole)
 {
-    uint8_t tag[TCUQ_TAG_BYTES];
-    uint32_t wrong = 0u;
-    //@ calls tcuq_any_mac;
-    loader->mac(loader->mac_context, bytes, signed_bytes, tag);
-    /*@ loop invariant i <= TCUQ_TAG_BYTES;
-        loop assigns i, wrong;
-        loop variant TCUQ_TAG_BYTES - i; */
-    for (uint32_t i = 0u; i < TCUQ_TAG_BYTES; i++) {
-        wrong |= (uint32_t)tag[i] ^ bytes[signed_bytes + i];
+    const uint8_t tag_bytes = bytes[TCUQ_BLOB_TAG];
+    const tcuq_signed_blob blob = {
+        .bytes = bytes,
+        .size = whole - tag_bytes,
+        .tag = &bytes[whole - tag_bytes],
+        .tag_bytes = tag_bytes,
+        .key = bytes[TCUQ_BLOB_KEY],
+    };
+    tcuq_verdict verdict = TCUQ_VERDICT_FALSE;
+    //@ calls tcuq_any_verify;
+    verdict = loader->verify(loader->verify_context, &blob);
+    if (verdict == TCUQ_VERDICT_BUSY) {
+        return TCUQ_BLOB_ERROR_BUSY;
     }
-    return wrong == 0u;
+    return (verdict == TCUQ_VERDICT_TRUE) ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_FORGED;
+}
+
+/* Whether a blob of this head lies within its place, tag and all; its size. */
+static bool tcuq_blob_fits(const uint8_t *bytes, uint32_t size, uint32_t *whole)
+{
+    const uint32_t tag_bytes = bytes[TCUQ_BLOB_TAG];
+    *whole = tcuq_get_32(&bytes[TCUQ_BLOB_SIZE]);
+    return (*whole <= size) && (*whole >= (TCUQ_BLOB_HEAD_BYTES + tag_bytes)) && ((*whole & 3u) == 0u) &&
+           (tag_bytes >= TCUQ_TAG_BYTES) && ((tag_bytes & 3u) == 0u);
 }
 
 tcuq_blob_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least)
 {
     const tcuq_room *room = loader->room;
-    if ((room == NULL) || (loader->mac == NULL) || (bytes == NULL)) {
+    if ((room == NULL) || (loader->verify == NULL) || (bytes == NULL)) {
         return TCUQ_BLOB_ERROR_NULL;
     }
     if (((uintptr_t)bytes & 7u) != 0u) {
         return TCUQ_BLOB_ERROR_ALIGNMENT;
     }
-    if (size < (TCUQ_BLOB_HEAD_BYTES + TCUQ_TAG_BYTES)) {
+    if (size < TCUQ_BLOB_HEAD_BYTES) {
         return TCUQ_BLOB_ERROR_DAMAGED;
     }
     if ((tcuq_get_32(bytes) != TCUQ_BLOB_MAGIC) ||
         (tcuq_get_32(&bytes[4]) != (TCUQ_BLOB_FORMAT | ((uint32_t)TCUQ_PROFILE_FORMAT << 16)))) {
         return TCUQ_BLOB_ERROR_FORMAT;
     }
-    const uint32_t whole = tcuq_get_32(&bytes[TCUQ_BLOB_SIZE]);
-    if ((whole > size) || (whole < (TCUQ_BLOB_HEAD_BYTES + TCUQ_TAG_BYTES)) || ((whole & 3u) != 0u)) {
+    uint32_t whole = 0u;
+    if (!tcuq_blob_fits(bytes, size, &whole)) {
         return TCUQ_BLOB_ERROR_DAMAGED;
     }
-    if (!tcuq_blob_authentic(loader, bytes, whole - TCUQ_TAG_BYTES)) {
-        return TCUQ_BLOB_ERROR_FORGED;
+    const tcuq_blob_status status = tcuq_blob_authenticate(loader, bytes, whole);
+    if (status != TCUQ_BLOB_OK) {
+        return status;
     }
     if (tcuq_blob_number(bytes) < least) {
         return TCUQ_BLOB_ERROR_OLD;
+    }
+    if (tcuq_get_32(&bytes[TCUQ_BLOB_PRODUCT]) != loader->product) {
+        return TCUQ_BLOB_ERROR_PRODUCT;
     }
     return ((tcuq_get_32(&bytes[20]) == room->inputs) &&
             (tcuq_get_16(&bytes[TCUQ_BLOB_CLASSES]) == room->classes) &&
@@ -91,6 +108,17 @@ tcuq_blob_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *byte
             (bytes[TCUQ_BLOB_HEALTH] == room->health_count))
                ? TCUQ_BLOB_OK
                : TCUQ_BLOB_ERROR_INPUTS;
+}
+
+tcuq_blob_status tcuq_blob_check_expiry(const tcuq_loader *loader, const uint8_t *bytes)
+{
+    const uint32_t expires = tcuq_get_32(&bytes[TCUQ_BLOB_EXPIRES]);
+    uint32_t now = 0u;
+    if ((expires != 0u) && (loader->clock != NULL)) {
+        //@ calls tcuq_any_clock;
+        now = loader->clock(loader->clock_context);
+    }
+    return ((expires == 0u) || ((now != 0u) && (now < expires))) ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_EXPIRED;
 }
 
 /* So many integers of so many bytes, from the blob's order into the CPU's. */
@@ -196,17 +224,13 @@ static void tcuq_blob_point(const tcuq_room *room, const uint8_t *bytes, tcuq_ta
     (void)tcuq_blob_take(tables, 2u, rows * profile->health_count);
 }
 
-tcuq_blob_status tcuq_blob_load(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least)
+tcuq_blob_status tcuq_blob_fill(const tcuq_loader *loader, const uint8_t *bytes)
 {
-    const tcuq_blob_status status = tcuq_blob_verify(loader, bytes, size, least);
-    if (status != TCUQ_BLOB_OK) {
-        return status;
-    }
     const tcuq_room *room = loader->room;
     tcuq_profile *profile = room->profile;
     tcuq_tables tables = {
         .at = &bytes[TCUQ_BLOB_HEAD_BYTES],
-        .left = tcuq_get_32(&bytes[TCUQ_BLOB_SIZE]) - TCUQ_BLOB_HEAD_BYTES - TCUQ_TAG_BYTES,
+        .left = tcuq_get_32(&bytes[TCUQ_BLOB_SIZE]) - TCUQ_BLOB_HEAD_BYTES - bytes[TCUQ_BLOB_TAG],
     };
     profile->format = 0u; /* until all is in place */
     tcuq_blob_scalars(profile, bytes);
@@ -227,4 +251,10 @@ tcuq_blob_status tcuq_blob_load(const tcuq_loader *loader, const uint8_t *bytes,
     }
     profile->format = TCUQ_PROFILE_FORMAT;
     return TCUQ_BLOB_OK;
+}
+
+tcuq_blob_status tcuq_blob_load(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least)
+{
+    const tcuq_blob_status status = tcuq_blob_verify(loader, bytes, size, least);
+    return (status == TCUQ_BLOB_OK) ? tcuq_blob_fill(loader, bytes) : status;
 }

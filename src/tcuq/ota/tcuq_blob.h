@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blob: a profile as authenticated bytes, sent over the air (docs/spec/blob.md). C99, integers only, no
- * allocation, no globals; flash, memory and the key are the caller's (docs/howto/ota.md).
+ * allocation, no globals; flash, memory, keys and cryptography are the caller's (docs/howto/ota.md).
  *
- * No byte of a blob is trusted: its tag is checked first, in constant time; then its number, its inputs, what
- * memory it needs and the place of every table. tcuq_init or tcuq_blob_selftest then checks every value. */
+ * No byte of a blob is trusted: its tag or signature is verified first; then its number, its product, its inputs,
+ * what memory it needs and the place of every table. tcuq_init or tcuq_blob_selftest then checks every value. */
 #ifndef TCUQ_BLOB_H
 #define TCUQ_BLOB_H
 
 #include "tcuq.h"
-#include "tcuq_sign.h"
+#include "tcuq_verify.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-#define TCUQ_BLOB_FORMAT 1u
-#define TCUQ_BLOB_HEAD_BYTES 120u
+#define TCUQ_BLOB_FORMAT 2u
+#define TCUQ_BLOB_HEAD_BYTES 128u
 
 /* Whether tables are read in the blob: the CPU is known to be little-endian. Else they are copied; define
  * TCUQ_BLOB_COPY to copy them on every CPU. */
@@ -31,14 +31,17 @@ typedef enum {
     TCUQ_BLOB_ERROR_ALIGNMENT = -2, /* the blob does not begin at a multiple of 8 */
     TCUQ_BLOB_ERROR_FORMAT = -3,    /* not a blob, or one of a format that this firmware does not read */
     TCUQ_BLOB_ERROR_DAMAGED = -4,   /* cut off, or its tables do not fill it exactly */
-    TCUQ_BLOB_ERROR_FORGED = -5,    /* without the tag of this firmware's key */
+    TCUQ_BLOB_ERROR_FORGED = -5,    /* not signed by the key that it names, or that key is unknown */
     TCUQ_BLOB_ERROR_OLD = -6,       /* replayed or downgraded: its number was used, or is below one that was */
     TCUQ_BLOB_ERROR_INPUTS = -7,    /* made for other inputs than this firmware gives to tcuq_step */
     TCUQ_BLOB_ERROR_ROOM = -8,      /* needs more memory than this firmware has for a profile */
     TCUQ_BLOB_ERROR_PROFILE = -9,   /* tcuq_init refuses a value of the profile */
     TCUQ_BLOB_ERROR_SELFTEST = -10, /* decides otherwise than on the host */
     TCUQ_BLOB_ERROR_FLASH = -11,    /* a page could not be written */
-    TCUQ_BLOB_ERROR_TRIAL = -12     /* a profile is on trial: confirm it, or restart until it is given up */
+    TCUQ_BLOB_ERROR_TRIAL = -12,    /* a profile is on trial: confirm it, or restart until it is given up */
+    TCUQ_BLOB_ERROR_PRODUCT = -13,  /* made for another product */
+    TCUQ_BLOB_ERROR_EXPIRED = -14,  /* too old to be activated, or it expires and the time is unknown */
+    TCUQ_BLOB_ERROR_BUSY = -15      /* verifier, counter or external flash gave no answer: nothing is decided */
 } tcuq_blob_status;
 
 /* Where a profile goes, and what it may need at most: the memory that the monitor has. `tcuq export --ota`
@@ -58,23 +61,37 @@ typedef struct {
     uint8_t channel_count;
 } tcuq_room;
 
+/* Seconds since 1970, or 0 if the device does not know them. */
+typedef uint32_t (*tcuq_clock)(void *context);
+
 typedef struct {
     const tcuq_room *room;
-    tcuq_mac mac; /* of the key that profiles are signed with */
-    void *mac_context;
+    tcuq_verify verify; /* tcuq_verify_hmac, tcuq_verify_ed25519, tcuq_verify_psa or the caller's */
+    void *verify_context;
+    uint32_t product; /* blobs for another one are refused */
+    tcuq_clock clock; /* null: blobs that expire are refused */
+    void *clock_context;
 } tcuq_loader;
 
-/* Reads a blob of at most `size` bytes, which begins at a multiple of 8 and stays where it is as long as the
- * profile is used. Refuses a number below `least`. After an error of ROOM or later, and after a DAMAGED blob
- * with a true tag, the room's profile is one that tcuq_init refuses; after any other error it is unchanged.
- * loader: room and mac, none of them null. bytes: any content. No other call may use the room meanwhile. */
+/* tcuq_blob_verify, then tcuq_blob_fill. A blob begins at a multiple of 8 and stays where it is, unchanged, as long
+ * as its profile is used: flash that can be changed from outside is copied into RAM first.
+ * loader: room and verify, none of them null. bytes: any content. size: bytes of the place that holds the blob.
+ * least: a lower number is refused. No other call may use the room meanwhile. */
 tcuq_blob_status tcuq_blob_load(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least);
 
-/* Everything that tcuq_blob_load checks before it changes the room's profile; loader, bytes, size and least are
- * those of tcuq_blob_load. */
+/* Whether a blob is authentic, and its number, product and inputs are right; the room's profile is unchanged.
+ * loader, bytes, size, least: those of tcuq_blob_load. */
 tcuq_blob_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least);
 
-/* The number of a blob that was loaded from these bytes. */
+/* EXPIRED if a blob must no longer be activated. One that is active does not end.
+ * loader: that of tcuq_blob_verify, whose bytes these are. */
+tcuq_blob_status tcuq_blob_check_expiry(const tcuq_loader *loader, const uint8_t *bytes);
+
+/* The room's profile becomes that of a blob. After an error it is one that tcuq_init refuses.
+ * loader: that of tcuq_blob_verify, whose bytes these are, unchanged. */
+tcuq_blob_status tcuq_blob_fill(const tcuq_loader *loader, const uint8_t *bytes);
+
+/* The number of a blob; bytes: that tcuq_blob_verify found right. */
 uint32_t tcuq_blob_number(const uint8_t *bytes);
 
 /* tcuq_init with the profile that was loaded from these bytes, then the blob's own steps, whose decisions must

@@ -18,6 +18,10 @@
 #define TCUQ_BLOB_ROWS 110u
 #define TCUQ_BLOB_DWELL 111u
 #define TCUQ_BLOB_DECISIONS 112u
+#define TCUQ_BLOB_PRODUCT 116u
+#define TCUQ_BLOB_EXPIRES 120u
+#define TCUQ_BLOB_KEY 124u
+#define TCUQ_BLOB_TAG 125u /* bytes of the tag */
 #define TCUQ_BLOB_TERM_BYTES 20u
 
 #ifdef __FRAMAC__

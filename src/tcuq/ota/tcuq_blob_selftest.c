@@ -32,7 +32,7 @@ static uint32_t tcuq_blob_step(const tcuq_monitor *monitor, const uint8_t *bytes
     const uint32_t rows = bytes[TCUQ_BLOB_ROWS];
     const uint32_t health_bytes = tcuq_blob_padded(2u * rows * profile->health_count);
     const uint32_t feature_bytes = tcuq_blob_padded(rows * profile->width);
-    const uint32_t end = tcuq_get_32(&bytes[TCUQ_BLOB_SIZE]) - TCUQ_TAG_BYTES;
+    const uint32_t end = tcuq_get_32(&bytes[TCUQ_BLOB_SIZE]) - bytes[TCUQ_BLOB_TAG];
     const uint8_t *health = &bytes[end - health_bytes];
     const uint8_t *features = &bytes[end - health_bytes - feature_bytes];
     const uint8_t *posteriors =

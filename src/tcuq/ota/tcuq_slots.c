@@ -1,131 +1,130 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slots: the switch between two blobs, and its way through power cuts.
- *
- * Of the switch, little-endian: "TCUS", times it was written, highest number, numbers of both slots, active, before,
- * restarts left, 0, CRC-32 of all before it. */
-#include "tcuq_slots.h"
+/* Slots: which blob may run, in which order the checks come, and what comes back if it does not. */
+#include "tcuq_switch.h"
 
-#include "tcuq_blob_internal.h"
-
-#define TCUQ_SLOTS_MAGIC 0x53554354u /* "TCUS" */
-
-static void tcuq_switch_read(tcuq_slots_state *state, const uint8_t *at)
+/* The lowest number that the firmware and the chip's counter let run. */
+static tcuq_blob_status tcuq_slots_least(const tcuq_slots *slots, uint32_t *least)
 {
-    state->saves = tcuq_get_32(&at[4]);
-    state->highest = tcuq_get_32(&at[8]);
-    state->numbers[0] = tcuq_get_32(&at[12]);
-    state->numbers[1] = tcuq_get_32(&at[16]);
-    state->active = at[20];
-    state->before = at[21];
-    state->left = at[22];
-}
-
-/* Whether a page holds a whole switch whose values tcuq_switch_write could have written. */
-static bool tcuq_switch_whole(const uint8_t *at)
-{
-    return (tcuq_get_32(at) == TCUQ_SLOTS_MAGIC) && (at[20] <= TCUQ_SLOTS_BUILT_IN) &&
-           (at[21] <= TCUQ_SLOTS_BUILT_IN) && (at[23] == 0u) &&
-           (tcuq_get_32(&at[24]) == tcuq_crc32(at, TCUQ_SLOTS_BYTES - 4u));
-}
-
-/* The newest whole switch of both pages; without one the built-in profile runs. */
-static void tcuq_switch_find(const tcuq_slots *slots)
-{
-    tcuq_slots_state *state = slots->state;
-    bool found = false;
-    state->saves = 0u;
-    state->highest = 0u;
-    state->numbers[0] = 0u;
-    state->numbers[1] = 0u;
-    state->active = TCUQ_SLOTS_BUILT_IN;
-    state->before = TCUQ_SLOTS_BUILT_IN;
-    state->left = 0u;
-    state->page = 1u;
-    for (uint8_t page = 0u; page < 2u; page++) {
-        const uint8_t *at = slots->pages[page];
-        const uint32_t later = tcuq_get_32(&at[4]) - state->saves; /* the number may have wrapped */
-        if (tcuq_switch_whole(at) && (!found || (later < 0x80000000u))) {
-            tcuq_switch_read(state, at);
-            state->page = page;
-            found = true;
-        }
+    uint32_t counted = 0u;
+    bool known = true;
+    if (slots->counter != NULL) {
+        //@ calls tcuq_any_count;
+        known = slots->counter->read(slots->counter->context, &counted);
     }
-}
-
-/* One write: the newest switch stays whole in the other page until this one is. */
-static bool tcuq_switch_write(const tcuq_slots *slots, const tcuq_slots_state *next)
-{
-    tcuq_slots_state *state = slots->state;
-    const uint8_t page = state->page ^ 1u;
-    uint8_t bytes[TCUQ_SLOTS_BYTES];
-    tcuq_put_32(bytes, TCUQ_SLOTS_MAGIC);
-    tcuq_put_32(&bytes[4], state->saves + 1u);
-    tcuq_put_32(&bytes[8], next->highest);
-    tcuq_put_32(&bytes[12], next->numbers[0]);
-    tcuq_put_32(&bytes[16], next->numbers[1]);
-    bytes[20] = next->active;
-    bytes[21] = next->before;
-    bytes[22] = next->left;
-    bytes[23] = 0u;
-    tcuq_put_32(&bytes[24], tcuq_crc32(bytes, TCUQ_SLOTS_BYTES - 4u));
-    if (!slots->write(slots->write_context, page, bytes, TCUQ_SLOTS_BYTES)) {
-        return false;
+    if (!known) {
+        return TCUQ_BLOB_ERROR_BUSY;
     }
-    tcuq_switch_read(state, bytes);
-    state->page = page;
-    return true;
+    *least = (counted < slots->first_number) ? slots->first_number : counted;
+    return TCUQ_BLOB_OK;
 }
 
-/* Starts the profile of one slot; a blob must have the number that the switch says. */
-static tcuq_blob_status tcuq_slots_run(const tcuq_slots *slots, const tcuq_monitor *monitor, uint8_t slot)
+/* Whether the blob in a slot is authentic, has this number or a higher one and is for this firmware. */
+static tcuq_blob_status tcuq_slot_check(const tcuq_slots *slots, uint8_t slot, uint32_t least)
+{
+    bool there = true;
+    if (slots->read != NULL) {
+        //@ calls tcuq_any_read;
+        there = slots->read(slots->read_context, slot);
+    }
+    if (!there) {
+        return TCUQ_BLOB_ERROR_BUSY;
+    }
+    return tcuq_blob_verify(&slots->loader, slots->slots[slot], slots->slot_bytes, least);
+}
+
+/* Whether a slot may run: the built-in profile, or the very blob that the switch knows. */
+static tcuq_blob_status tcuq_slot_permitted(const tcuq_slots *slots, uint8_t slot)
+{
+    uint32_t least = 0u;
+    if (slot == TCUQ_SLOTS_BUILT_IN) {
+        return TCUQ_BLOB_OK;
+    }
+    tcuq_blob_status status = tcuq_slots_least(slots, &least);
+    if (status == TCUQ_BLOB_OK) {
+        status = tcuq_slot_check(slots, slot, least);
+    }
+    if (status != TCUQ_BLOB_OK) {
+        return status;
+    }
+    return (tcuq_blob_number(slots->slots[slot]) == slots->state->numbers[slot]) ? TCUQ_BLOB_OK
+                                                                                 : TCUQ_BLOB_ERROR_OLD;
+}
+
+/* Makes a slot's profile the monitor's; its blob was checked after the last restart. */
+static tcuq_blob_status tcuq_slot_load(const tcuq_slots *slots, const tcuq_monitor *monitor, uint8_t slot)
 {
     if (slot == TCUQ_SLOTS_BUILT_IN) {
         *slots->loader.room->profile = *slots->built_in;
         return (tcuq_init(monitor) == TCUQ_OK) ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_PROFILE;
     }
     const uint8_t *bytes = slots->slots[slot];
-    const uint32_t number = slots->state->numbers[slot];
-    const tcuq_blob_status status = tcuq_blob_load(&slots->loader, bytes, slots->slot_bytes, number);
-    if (status != TCUQ_BLOB_OK) {
-        return status;
+    const tcuq_blob_status status = tcuq_blob_fill(&slots->loader, bytes);
+    return (status == TCUQ_BLOB_OK) ? tcuq_blob_selftest(monitor, bytes) : status;
+}
+
+static tcuq_blob_status tcuq_slot_run(const tcuq_slots *slots, const tcuq_monitor *monitor, uint8_t slot)
+{
+    const tcuq_blob_status status = tcuq_slot_load(slots, monitor, slot);
+    if (status == TCUQ_BLOB_OK) {
+        slots->state->running = slot;
     }
-    return (tcuq_blob_number(bytes) == number) ? tcuq_blob_selftest(monitor, bytes) : TCUQ_BLOB_ERROR_OLD;
+    return status;
+}
+
+/* Counts a restart of a profile on trial, before it is tried: one that hangs the device is given up too. */
+static tcuq_blob_status tcuq_slots_count(const tcuq_slots *slots)
+{
+    tcuq_slots_state next;
+    tcuq_switch_copy(&next, slots->state);
+    if (next.left == 0u) {
+        return TCUQ_BLOB_OK;
+    }
+    next.left--;
+    if (next.left == 0u) {
+        return TCUQ_BLOB_ERROR_TRIAL;
+    }
+    return tcuq_switch_write(slots, &next) ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_FLASH;
+}
+
+/* The active profile is given up: the one before it runs, or the built-in one. */
+static void tcuq_slots_fall_back(const tcuq_slots *slots, const tcuq_monitor *monitor)
+{
+    tcuq_slots_state next;
+    tcuq_switch_copy(&next, slots->state);
+    next.active = next.before;
+    next.before = TCUQ_SLOTS_BUILT_IN;
+    next.left = 0u;
+    tcuq_blob_status status = tcuq_slot_permitted(slots, next.active);
+    const bool busy = status == TCUQ_BLOB_ERROR_BUSY;
+    if (status == TCUQ_BLOB_OK) {
+        status = tcuq_slot_run(slots, monitor, next.active);
+    }
+    if (status != TCUQ_BLOB_OK) {
+        next.active = TCUQ_SLOTS_BUILT_IN;
+        (void)tcuq_slot_run(slots, monitor, TCUQ_SLOTS_BUILT_IN);
+    }
+    if (!busy) {
+        (void)tcuq_switch_write(slots, &next); /* if it fails, the next restart decides again */
+    }
 }
 
 tcuq_blob_status tcuq_slots_start(const tcuq_slots *slots, const tcuq_monitor *monitor)
 {
-    tcuq_slots_state *state = slots->state;
-    tcuq_blob_status status = TCUQ_BLOB_OK;
+    const tcuq_slots_state *state = slots->state;
     tcuq_switch_find(slots);
-    tcuq_slots_state next = *state;
-    if (state->left != 0u) {
-        next.left--;
-        /* counted before the profile is tried, so that one which hangs the device is given up too */
-        if (next.left == 0u) {
-            status = TCUQ_BLOB_ERROR_TRIAL;
-        } else if (!tcuq_switch_write(slots, &next)) {
-            status = TCUQ_BLOB_ERROR_FLASH;
-        } else {
-            /* one more try */
-        }
+    tcuq_blob_status status = tcuq_slot_permitted(slots, state->active);
+    if (status == TCUQ_BLOB_ERROR_BUSY) {
+        (void)tcuq_slot_run(slots, monitor, TCUQ_SLOTS_BUILT_IN);
+        return status;
     }
     if (status == TCUQ_BLOB_OK) {
-        status = tcuq_slots_run(slots, monitor, state->active);
+        status = tcuq_slots_count(slots);
     }
     if (status == TCUQ_BLOB_OK) {
-        return TCUQ_BLOB_OK;
+        status = tcuq_slot_run(slots, monitor, state->active);
     }
-    next = *state;
-    next.active = state->before;
-    next.before = TCUQ_SLOTS_BUILT_IN;
-    next.left = 0u;
-    if (tcuq_slots_run(slots, monitor, next.active) != TCUQ_BLOB_OK) {
-        next.active = TCUQ_SLOTS_BUILT_IN;
-        (void)tcuq_slots_run(slots, monitor, TCUQ_SLOTS_BUILT_IN);
-    }
-    if (!tcuq_switch_write(slots, &next)) {
-        state->active = next.active; /* runs now; the next restart decides again */
-        state->left = 0u;
+    if (status != TCUQ_BLOB_OK) {
+        tcuq_slots_fall_back(slots, monitor);
     }
     return status;
 }
@@ -133,7 +132,7 @@ tcuq_blob_status tcuq_slots_start(const tcuq_slots *slots, const tcuq_monitor *m
 uint8_t tcuq_slots_spare(const tcuq_slots *slots)
 {
     const tcuq_slots_state *state = slots->state;
-    if (state->left != 0u) {
+    if ((state->left != 0u) || ((state->running != state->active) && (state->running != TCUQ_SLOTS_BUILT_IN))) {
         return TCUQ_SLOTS_BUILT_IN;
     }
     return (state->active == 0u) ? 1u : 0u;
@@ -141,45 +140,66 @@ uint8_t tcuq_slots_spare(const tcuq_slots *slots)
 
 tcuq_blob_status tcuq_slots_activate(const tcuq_slots *slots, const tcuq_monitor *monitor)
 {
-    const tcuq_slots_state *state = slots->state;
-    const tcuq_profile *profile = slots->loader.room->profile;
+    tcuq_slots_state next;
+    tcuq_switch_copy(&next, slots->state);
     const uint8_t spare = tcuq_slots_spare(slots);
+    uint32_t least = 0u;
     if (spare == TCUQ_SLOTS_BUILT_IN) {
         return TCUQ_BLOB_ERROR_TRIAL;
     }
-    const uint8_t *bytes = slots->slots[spare];
-    const uint32_t least = (state->highest < slots->first_number) ? slots->first_number : (state->highest + 1u);
-    if (state->highest == UINT32_MAX) {
-        return TCUQ_BLOB_ERROR_OLD;
+    tcuq_blob_status status = tcuq_slots_least(slots, &least);
+    if (status == TCUQ_BLOB_OK) {
+        status = tcuq_slot_check(slots, spare, least);
     }
-    tcuq_blob_status status = tcuq_blob_load(&slots->loader, bytes, slots->slot_bytes, least);
-    if ((status != TCUQ_BLOB_OK) && (profile->format == TCUQ_PROFILE_FORMAT)) {
+    if (status == TCUQ_BLOB_OK) {
+        status = tcuq_blob_check_expiry(&slots->loader, slots->slots[spare]);
+    }
+    const uint32_t number = (status == TCUQ_BLOB_OK) ? tcuq_blob_number(slots->slots[spare]) : 0u;
+    if ((status == TCUQ_BLOB_OK) && (number <= next.highest)) {
+        status = TCUQ_BLOB_ERROR_OLD;
+    }
+    if (status != TCUQ_BLOB_OK) {
         return status; /* nothing has changed */
     }
+    next.highest = number;
+    next.numbers[spare] = number;
+    next.before = next.active;
+    next.active = spare;
+    next.left = (slots->trial < UINT8_MAX) ? (uint8_t)(slots->trial + 1u) : UINT8_MAX;
+    status = tcuq_slot_run(slots, monitor, spare);
     if (status == TCUQ_BLOB_OK) {
-        status = tcuq_blob_selftest(monitor, bytes);
-    }
-    if (status == TCUQ_BLOB_OK) {
-        tcuq_slots_state next = *state;
-        next.highest = tcuq_blob_number(bytes);
-        next.numbers[spare] = next.highest;
-        next.before = state->active;
-        next.active = spare;
-        next.left = (slots->trial < UINT8_MAX) ? (uint8_t)(slots->trial + 1u) : UINT8_MAX;
         status = tcuq_switch_write(slots, &next) ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_FLASH;
     }
     if (status != TCUQ_BLOB_OK) {
-        (void)tcuq_slots_run(slots, monitor, state->active);
+        (void)tcuq_slot_run(slots, monitor, next.running); /* whose blob was checked when it started */
     }
     return status;
 }
 
 tcuq_blob_status tcuq_slots_confirm(const tcuq_slots *slots)
 {
-    tcuq_slots_state next = *slots->state;
-    if (next.left == 0u) {
-        return TCUQ_BLOB_OK;
+    tcuq_slots_state next;
+    tcuq_switch_copy(&next, slots->state);
+    if (next.running != next.active) {
+        return TCUQ_BLOB_ERROR_TRIAL;
     }
-    next.left = 0u;
-    return tcuq_switch_write(slots, &next) ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_FLASH;
+    if (next.left != 0u) {
+        next.left = 0u;
+        if (!tcuq_switch_write(slots, &next)) {
+            return TCUQ_BLOB_ERROR_FLASH;
+        }
+    }
+    if ((slots->counter != NULL) && (next.active != TCUQ_SLOTS_BUILT_IN)) {
+        const uint32_t number = next.numbers[next.active];
+        uint32_t counted = number;
+        bool done = false;
+        //@ calls tcuq_any_count;
+        done = slots->counter->read(slots->counter->context, &counted);
+        if (done && (counted < number)) {
+            //@ calls tcuq_any_raise;
+            done = slots->counter->raise(slots->counter->context, number);
+        }
+        return done ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_BUSY;
+    }
+    return TCUQ_BLOB_OK;
 }

@@ -5,12 +5,6 @@
 
 #include "tcuq.h"
 
-/* Stands for the caller's function, whatever tag it writes. */
-/*@ requires \valid_read(bytes + (0 .. size - 1)) && \valid(tag + (0 .. TCUQ_TAG_BYTES - 1));
-    requires \separated(bytes + (0 .. size - 1), tag + (0 .. TCUQ_TAG_BYTES - 1));
-    assigns tag[0 .. TCUQ_TAG_BYTES - 1]; */
-void tcuq_any_mac(void *context, const uint8_t *bytes, uint32_t size, uint8_t *tag);
-
 /*@ requires record == \null || \valid_read(record + (0 .. TCUQ_RECORD_BYTES - 1));
     requires to == \null || \valid(to + (0 .. size - 1));
     requires to == record || \separated(to + (0 .. size - 1), record + (0 .. TCUQ_RECORD_BYTES - 1));
@@ -20,7 +14,9 @@ tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac
                                     uint8_t *to, uint32_t size);
 
 /*@ requires \valid_read(ack + (0 .. TCUQ_SIGNED_ACK_BYTES - 1)) && mac == &tcuq_any_mac;
-    assigns \nothing; */
+    assigns \nothing;
+    ensures \result <==> (ack[TCUQ_ACK_BYTES] == key && \forall integer k; 0 <= k < 12 ==>
+      ack[TCUQ_ACK_BYTES + 1 + k] == tcuq_true_tag(context, ack, TCUQ_ACK_BYTES + 1, k)); */
 bool tcuq_ack_is_authentic(const uint8_t *ack, uint8_t key, tcuq_mac mac, void *context);
 
 #endif

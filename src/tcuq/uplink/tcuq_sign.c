@@ -33,14 +33,8 @@ tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac
 bool tcuq_ack_is_authentic(const uint8_t *ack, uint8_t key, tcuq_mac mac, void *context)
 {
     uint8_t tag[TCUQ_TAG_BYTES];
-    uint32_t wrong = (uint32_t)ack[TCUQ_ACK_BYTES] ^ key;
     //@ calls tcuq_any_mac;
     mac(context, ack, TCUQ_ACK_BYTES + 1u, tag);
-    /*@ loop invariant i <= TCUQ_TAG_BYTES;
-        loop assigns i, wrong;
-        loop variant TCUQ_TAG_BYTES - i; */
-    for (uint32_t i = 0u; i < TCUQ_TAG_BYTES; i++) {
-        wrong |= (uint32_t)tag[i] ^ ack[TCUQ_ACK_BYTES + 1u + i];
-    }
-    return wrong == 0u;
+    const bool equal = tcuq_tags_equal(tag, &ack[TCUQ_ACK_BYTES + 1u]);
+    return equal && (ack[TCUQ_ACK_BYTES] == key);
 }

@@ -3,9 +3,7 @@
 #ifndef TCUQ_SIGN_H
 #define TCUQ_SIGN_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
+#include "tcuq_tag.h"
 #include "tcuq_uplink_status.h"
 
 #ifdef __cplusplus
@@ -13,12 +11,8 @@ extern "C" {
 #endif
 
 #define TCUQ_SIGNED_BYTES 106u
-#define TCUQ_TAG_BYTES 12u
 #define TCUQ_ACK_BYTES 16u
 #define TCUQ_SIGNED_ACK_BYTES 29u
-
-/* Writes the first TCUQ_TAG_BYTES of HMAC-SHA-256(the device's key, bytes). */
-typedef void (*tcuq_mac)(void *context, const uint8_t *bytes, uint32_t size, uint8_t *tag);
 
 /* A record of version 3 as one of version 4.
  * record: TCUQ_RECORD_BYTES of version 3; null and others are refused. key: the key's number.

@@ -44,6 +44,7 @@ static world *shared;
 static esp_event_handler_t handler;
 static uint8_t queue[ACK_BYTES];
 static bool queued;
+static bool nvs_ready, netif_ready, events_ready, connected; /* of one wake: deep sleep ends all of it */
 static const struct QueueDefinition *const SOME = (const struct QueueDefinition *)&queue;
 
 int simulated_gettimeofday(struct timeval *now, void *zone)
@@ -55,15 +56,49 @@ int simulated_gettimeofday(struct timeval *now, void *zone)
 }
 
 const char *esp_err_to_name(esp_err_t code) { return (code == ESP_OK) ? "ESP_OK" : "error"; }
-esp_err_t nvs_flash_init(void) { return ESP_OK; }
-esp_err_t nvs_flash_erase(void) { return ESP_OK; }
-esp_err_t nvs_commit(nvs_handle_t handle) { return (handle == 7u) ? ESP_OK : ESP_FAIL; }
-esp_err_t esp_netif_init(void) { return ESP_OK; }
-esp_err_t esp_event_loop_create_default(void) { return ESP_OK; }
+
+/* As ESP_ERROR_CHECK, by which the SDK ends a program that calls it too early. */
+static void must(bool holds, const char *rule)
+{
+    if (!holds) {
+        (void)fprintf(stderr, "abort: %s\n", rule);
+        abort();
+    }
+}
+
+esp_err_t nvs_flash_init(void)
+{
+    nvs_ready = true;
+    return ESP_OK;
+}
+
+esp_err_t nvs_flash_erase(void)
+{
+    nvs_ready = false;
+    return ESP_OK;
+}
+
+esp_err_t nvs_commit(nvs_handle_t handle) { return (nvs_ready && (handle == 7u)) ? ESP_OK : ESP_FAIL; }
+
+esp_err_t esp_netif_init(void)
+{
+    netif_ready = true;
+    return ESP_OK;
+}
+
+esp_err_t esp_event_loop_create_default(void)
+{
+    const bool first = !events_ready;
+    events_ready = true;
+    return first ? ESP_OK : ESP_ERR_INVALID_STATE;
+}
 
 esp_err_t nvs_open(const char *namespace_name, nvs_open_mode_t open_mode, nvs_handle_t *out_handle)
 {
     *out_handle = 7u;
+    if (!nvs_ready) {
+        return ESP_ERR_NVS_NOT_INITIALIZED;
+    }
     return ((strlen(namespace_name) < 16u) && (open_mode == NVS_READWRITE)) ? ESP_OK : ESP_FAIL;
 }
 
@@ -71,6 +106,7 @@ esp_err_t nvs_set_blob(nvs_handle_t handle, const char *key, const void *value, 
 {
     const int page = key[4] - '0';
     (void)handle;
+    must(nvs_ready, "nvs_set_blob before nvs_flash_init");
     memcpy(shared->pages[page], value, length);
     shared->sizes[page] = length;
     shared->writes++;
@@ -91,12 +127,18 @@ esp_err_t nvs_get_blob(nvs_handle_t handle, const char *key, void *out_value, si
 
 esp_err_t example_connect(void)
 {
+    must(nvs_ready, "Wi-Fi before nvs_flash_init");
+    must(netif_ready, "Wi-Fi before esp_netif_init");
+    must(events_ready, "Wi-Fi before esp_event_loop_create_default");
+    must(!connected, "example_connect twice");
+    connected = true;
     shared->radios++;
     return ESP_OK;
 }
 
 esp_err_t esp_netif_sntp_init(const esp_sntp_config_t *config)
 {
+    must(netif_ready, "SNTP before esp_netif_init");
     if (!shared->set && (config->num_of_servers == 1u)) { /* the clock jumps by decades */
         shared->set = true;
         shared->clock_s += 1700000000u;
@@ -128,6 +170,7 @@ esp_err_t esp_mqtt_client_register_event(esp_mqtt_client_handle_t client, esp_mq
 esp_err_t esp_mqtt_client_start(esp_mqtt_client_handle_t client)
 {
     esp_mqtt_event_t event = {.event_id = MQTT_EVENT_CONNECTED, .client = client};
+    must(connected, "MQTT without a network");
     handler(NULL, "MQTT_EVENTS", MQTT_EVENT_CONNECTED, &event);
     return ESP_OK;
 }
@@ -201,9 +244,9 @@ BaseType_t xQueueSemaphoreTake(QueueHandle_t xQueue, TickType_t xTicksToWait)
     return pdTRUE;
 }
 
-esp_sleep_wakeup_cause_t esp_sleep_get_wakeup_cause(void)
+uint32_t esp_sleep_get_wakeup_causes(void)
 {
-    return shared->timer ? ESP_SLEEP_WAKEUP_TIMER : ESP_SLEEP_WAKEUP_UNDEFINED;
+    return 1u << (shared->timer ? ESP_SLEEP_WAKEUP_TIMER : ESP_SLEEP_WAKEUP_UNDEFINED);
 }
 
 void esp_deep_sleep(uint64_t time_in_us)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zephyr/drivers/flash.h>
 #include <zephyr/drivers/hwinfo.h>
-#include <zephyr/fs/nvs.h>
+#include <zephyr/kvss/nvs.h>
 #include <zephyr/kernel.h>
 #include <zephyr/net/mqtt.h>
 #include <zephyr/net/sntp.h>
@@ -101,10 +101,10 @@ int sntp_simple(const char *server, uint32_t timeout, struct sntp_time *ts)
 int zsock_getaddrinfo(const char *host, const char *service, const struct zsock_addrinfo *hints,
                       struct zsock_addrinfo **res)
 {
-    static struct sockaddr address;
+    static struct net_sockaddr address;
     static struct zsock_addrinfo found = {.ai_addr = &address, .ai_addrlen = sizeof address};
     *res = &found;
-    return ((host != NULL) && (service != NULL) && (hints->ai_socktype == SOCK_STREAM)) ? 0 : -1;
+    return ((host != NULL) && (service != NULL) && (hints->ai_socktype == NET_SOCK_STREAM)) ? 0 : -1;
 }
 
 int zsock_poll(struct zsock_pollfd *fds, int nfds, int timeout)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declared as in ESP-IDF 5's header of this name: what the example uses. */
+/* Declared as in ESP-IDF 6's header of this name: what the example uses. */
 #ifndef SEMAPHORE_H
 #define SEMAPHORE_H
 

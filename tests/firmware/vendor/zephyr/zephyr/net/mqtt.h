@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declared as in Zephyr's header of this name: what the example uses. */
+/* Declared as in Zephyr 4.4's header of this name: what the example uses. */
 #ifndef ZEPHYR_NET_MQTT_H
 #define ZEPHYR_NET_MQTT_H
 

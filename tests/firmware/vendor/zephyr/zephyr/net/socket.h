@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declared as in Zephyr's header of this name: what the example uses. */
+/* Declared as in Zephyr 4.4's header of this name: what the example uses. */
 #ifndef ZEPHYR_NET_SOCKET_H
 #define ZEPHYR_NET_SOCKET_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define AF_INET 1
-#define SOCK_STREAM 1
+#define NET_AF_INET 1
+#define NET_SOCK_STREAM 1
 #define ZSOCK_POLLIN 1
 
-typedef size_t socklen_t;
+typedef size_t net_socklen_t;
 
-struct sockaddr {
+struct net_sockaddr {
     uint16_t sa_family;
     char data[14];
 };
 
-struct sockaddr_storage {
+struct net_sockaddr_storage {
     uint16_t ss_family;
     char data[24];
 };
@@ -35,8 +35,8 @@ struct zsock_addrinfo {
     int ai_socktype;
     int ai_protocol;
     int ai_eflags;
-    socklen_t ai_addrlen;
-    struct sockaddr *ai_addr;
+    net_socklen_t ai_addrlen;
+    struct net_sockaddr *ai_addr;
     char *ai_canonname;
 };
 

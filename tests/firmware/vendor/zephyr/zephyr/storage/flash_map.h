@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declared as in Zephyr's header of this name: what the example uses. */
+/* Declared as in Zephyr 4.4's header of this name: what the example uses. */
 #ifndef ZEPHYR_STORAGE_FLASH_MAP_H
 #define ZEPHYR_STORAGE_FLASH_MAP_H
 
@@ -7,7 +7,7 @@
 
 extern const struct device storage_partition_device;
 
-#define FIXED_PARTITION_DEVICE(label) (&label##_device)
-#define FIXED_PARTITION_OFFSET(label) ((off_t)0xF0000)
+#define PARTITION_DEVICE(label) (&label##_device)
+#define PARTITION_OFFSET(label) ((off_t)0xF0000)
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Declared as in Zephyr's header of this name: what the example uses. */
-#ifndef ZEPHYR_FS_NVS_H
-#define ZEPHYR_FS_NVS_H
+/* Declared as in Zephyr 4.4's header of this name: what the example uses. */
+#ifndef ZEPHYR_KVSS_NVS_H
+#define ZEPHYR_KVSS_NVS_H
 
 #include <zephyr/device.h>
 #include <zephyr/kernel.h>
@@ -10,7 +10,7 @@ struct nvs_fs {
     off_t offset;
     uint32_t ate_wra;
     uint32_t data_wra;
-    uint16_t sector_size;
+    uint32_t sector_size;
     uint16_t sector_count;
     bool ready;
     struct k_mutex nvs_lock;
