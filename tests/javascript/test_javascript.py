@@ -50,12 +50,12 @@ def random_cases() -> list[Case]:
     return [Case(p.to_json(), s) for p, s in zip(profiles, streams, strict=True)]
 
 
-@pytest.mark.parametrize("made", [recorded_cases, random_cases], ids=("recorded", "random"))
+@pytest.mark.parametrize("case_list", [recorded_cases, random_cases], ids=("recorded", "random"))
 def test_javascript_decides_as_the_engine(
-    entry: Path, tmp_path: Path, made: Callable[[], list[Case]]
+    entry: Path, tmp_path: Path, case_list: Callable[[], list[Case]]
 ) -> None:
     """Every column of every trace is equal, and a step alone decides as in a run."""
-    cases = made()
+    cases = case_list()
     for number, (case, message) in enumerate(zip(cases, run(entry, tmp_path, cases), strict=True)):
         assert "refused" not in message, message
         assert differing_columns(tmp_path, number, case) == []
