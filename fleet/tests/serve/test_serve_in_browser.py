@@ -65,7 +65,9 @@ def test_walk_from_the_fleet_to_a_shared_link(browser: Browser, address: str) ->
         name = re.compile(r"Firmware 1\.8\.0: \d+ of 1,250 devices unlike calibration")
         page.get_by_role("link", name=name).click()
         expect(page.get_by_role("heading", level=1)).to_have_text("Firmware 1.8.0")
-        page.get_by_role("region", name="Suspects").get_by_role("link").first.click()
+        page.get_by_role("region", name="Devices unlike calibration").get_by_role(
+            "link"
+        ).first.click()
         expect(
             page.get_by_text("bits are needed at level 0.01: it is unlike calibration")
         ).to_be_visible()
