@@ -10,7 +10,7 @@ from tcuq_fleet import wire
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs/howto/integrations/cloud-brokers.md").read_text("utf-8")
-ACCESS = Path(tcuq_fleet.__file__).with_name("acl")
+ACCESS = Path(tcuq_fleet.__file__).with_name("broker_acl")
 NAME = "${iot:Certificate.Subject.CommonName}"
 LARGEST_RECORD = 106
 AWS_TOPIC_BYTES, AWS_SLASHES = 256, 7
@@ -21,10 +21,10 @@ def test_topics_fit_the_limits_that_the_page_states() -> None:
     longest = wire.records_topic("s" * 32, "g" * 32)
     assert f"at most {len(longest)} bytes, {longest.count('/')} slashes" in PAGE
     assert f"{wire.MAX_RECORDS * LARGEST_RECORD:,} bytes, 1,000 records" in PAGE
-    for topic in (longest, *wire.SHARED_FILTERS):
+    for topic in (longest, *wire.shared_filters()):
         assert len(topic) <= AWS_TOPIC_BYTES
         assert topic.count("/") <= AWS_SLASHES
-    assert all(topic.startswith("$share/ingest/") for topic in wire.SHARED_FILTERS)
+    assert all(topic.startswith("$share/ingest/") for topic in wire.shared_filters())
 
 
 def test_the_policy_is_the_access_list() -> None:
@@ -37,7 +37,9 @@ def test_the_policy_is_the_access_list() -> None:
         for resource in [resources] if isinstance(resources, str) else resources:
             topic = resource.partition("/")[2].replace(NAME, "%u")
             allowed.setdefault(statement["Action"], set()).add(topic.replace("*", "+"))
-    patterns = re.findall(r"^pattern (read|write) (\S+)$", ACCESS.read_text("utf-8"), re.MULTILINE)
+    patterns = re.findall(
+        r"^pattern (read|write) devices/(\S+)$", ACCESS.read_text("utf-8"), re.MULTILINE
+    )
     assert allowed.pop("iot:Connect") == {"%u"}
     assert allowed.pop("iot:Publish") == {topic for way, topic in patterns if way == "write"}
     readable = {topic for way, topic in patterns if way == "read"}
