@@ -17,7 +17,7 @@ from tests.fixtures.conformance import quiet_fit
 
 SOURCES = Path(tcuq.__file__).parent
 INTERNAL = re.compile(
-    r"tcuq_(acsl.*|blob_internal|bytes|copy|internal|products|simd|uplink_internal)\.h"
+    r"tcuq_(acsl.*|blob_internal|bytes|copy|internal|products|simd|switch|uplink_internal)\.h"
 )
 HEADERS = sorted(
     path
