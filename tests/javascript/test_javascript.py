@@ -13,10 +13,15 @@ from tcuq.demo import FAULTS, demo_stream
 from tests.fixtures.conformance import promised_profile, recorded_profile
 from tests.fixtures.effort import cases as fewer
 from tests.fixtures.firmware.scenarios import outputs_scenario, outputs_stream
-from tests.fixtures.javascript import ROOT, Case, build, differing_columns, run
-from tests.fixtures.random_profiles import random_profile
-
-RANDOM_STEPS = 2_000
+from tests.fixtures.javascript import (
+    RANDOM_STEPS,
+    ROOT,
+    Case,
+    build,
+    differing_columns,
+    random_case,
+    run,
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -34,20 +39,10 @@ def recorded_cases() -> list[Case]:
     return cases + [Case(other.to_json(), demo_stream("fault_hum")) for other in others]
 
 
-def random_logits(profile: tcuq.Profile, seed: int) -> tcuq.Stream:
-    """A stream for a profile, without structure."""
-    rng, inputs = np.random.default_rng(seed), profile.inputs
-    features = rng.normal(0, 2, (RANDOM_STEPS, inputs.width)) if inputs.width else None
-    return tcuq.Stream(rng.normal(0, 2, (RANDOM_STEPS, inputs.classes)), features, kind="logits")
-
-
 def random_cases() -> list[Case]:
     """Profiles of any shape, on logits; and a regressor's."""
-    profiles = [random_profile(seed) for seed in range(fewer(40))]
-    streams = [random_logits(p, seed) for seed, p in enumerate(profiles)]
-    profiles.append(outputs_scenario().profile)
-    streams.append(outputs_stream(RANDOM_STEPS, 1, 4))
-    return [Case(p.to_json(), s) for p, s in zip(profiles, streams, strict=True)]
+    regressor = Case(outputs_scenario().profile.to_json(), outputs_stream(RANDOM_STEPS, 1, 4))
+    return [*(random_case(seed) for seed in range(fewer(40))), regressor]
 
 
 @pytest.mark.parametrize("case_list", [recorded_cases, random_cases], ids=("recorded", "random"))

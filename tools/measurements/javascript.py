@@ -12,22 +12,12 @@ import numpy as np
 import tcuq
 from results.result import Row, figure, measure
 from tcuq.demo import FAULTS, demo_profile, demo_stream
-from tests.fixtures.javascript import Case, build, differing_columns, run
-from tests.fixtures.random_profiles import random_profile
+from tests.fixtures.javascript import Case, build, differing_columns, random_case, run
 
 MOST_BYTES = 20_000
 LEAST_SPEED = 0.7  # of the engine's
-RANDOM_STEPS, PROFILES, SHORT_PROFILES = 2_000, 100, 3
+PROFILES, SHORT_PROFILES = 100, 3
 SPEED_STEPS, ROUNDS = 50_000, 5
-
-
-def random_case(seed: int) -> Case:
-    """Return a profile of any shape, and a stream without structure."""
-    profile, rng = random_profile(seed), np.random.default_rng(seed)
-    inputs = profile.inputs
-    features = rng.normal(0, 2, (RANDOM_STEPS, inputs.width)) if inputs.width else None
-    logits = rng.normal(0, 2, (RANDOM_STEPS, inputs.classes))
-    return Case(profile.to_json(), tcuq.Stream(logits, features, kind="logits"))
 
 
 def equal_steps(entry: Path, folder: Path, cases: list[Case]) -> tuple[int, int]:
