@@ -47,7 +47,7 @@ static inline bool columns_promised(const tcuq_monitor *monitor, const tcuq_deci
 }
 
 /* Takes a step and writes its decision. */
-static inline void columns_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
+static inline void columns_step(tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                                 const int16_t *health, bool bound, const columns *to, size_t i)
 {
     tcuq_decision d;

@@ -100,7 +100,7 @@ int decisions_read(engine *self, PyObject *type, PyObject *const *words);
 PyObject *decision_of(const engine *self, const tcuq_decision *d, bool promise);
 
 /* Processes the device's bytes of steps from `begin` on; `out` belongs to the consumer. */
-typedef void (*consumer)(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
+typedef void (*consumer)(engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
                          void *const *out);
 
 #define OBSERVED 11 /* numbers per step from observe */

@@ -153,7 +153,7 @@ static void decide(member *one, const member *all, const int16_t *health, tcuq_s
     }
 }
 
-static void replay_block(const engine *self, device_rows at, Py_ssize_t begun, Py_ssize_t steps,
+static void replay_block(engine *self, device_rows at, Py_ssize_t begun, Py_ssize_t steps,
                          void *const *out)
 {
     group *all = out[0];

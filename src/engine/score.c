@@ -4,7 +4,7 @@
 
 /* Eleven numbers per step: signals in the order of the profile's tables, confidence, whole past, health and
  * whether it was given. */
-static void observe(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
+static void observe(engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
                     void *const *out)
 {
     int32_t *to = (int32_t *)out[0] + begin * OBSERVED;

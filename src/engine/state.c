@@ -3,7 +3,7 @@
 #include "engine.h"
 
 /* Calls a function of the runtime that changes the state. */
-static PyObject *change(PyObject *object, void (*by)(const tcuq_monitor *monitor))
+static PyObject *change(PyObject *object, void (*by)(tcuq_monitor *monitor))
 {
     engine *self = (engine *)object;
     if (!engine_take(self)) {

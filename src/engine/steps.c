@@ -90,7 +90,7 @@ static const struct {
 #undef COLUMN_SIZE
 };
 
-static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
+static void decide(engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
                    void *const *out)
 {
     columns to;
@@ -102,7 +102,7 @@ static void decide(const engine *self, device_rows at, Py_ssize_t begin, Py_ssiz
     }
 }
 
-static void copy(const engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
+static void copy(engine *self, device_rows at, Py_ssize_t begin, Py_ssize_t count,
                  void *const *out)
 {
     const Py_ssize_t classes = self->profile.classes;

@@ -21,7 +21,7 @@ int main(int count, char **words)
 {
     const tcuq_hmac_key key = {.mac = mac};
     const tcuq_hmac_keys keys = {.keys = &key, .count = 1u};
-    const tcuq_loader loader = {
+    tcuq_loader loader = {
         .room = &tcuq_device_room, .verify = tcuq_verify_hmac, .verify_context = (void *)&keys};
     const uint8_t *blob = (const uint8_t *)place;
     FILE *file = (count == 2) ? fopen(words[1], "rb") : NULL;
@@ -30,7 +30,7 @@ int main(int count, char **words)
     }
     const size_t size = fread(place, 1u, sizeof place, file);
     (void)fclose(file);
-    const tcuq_blob_status status = tcuq_blob_load(&loader, blob, (uint32_t)size, 1u);
+    const tcuq_status status = tcuq_blob_load(&loader, blob, (uint32_t)size, 1u);
     printf("%d %d %d\n", TCUQ_BLOB_IN_PLACE, (int)status, (int)tcuq_blob_selftest(&tcuq_device_ota, blob));
     return 0;
 }

@@ -138,7 +138,7 @@ static void op_gap(fuzz_case *on)
 }
 
 /* A repair: no alarm stands, and the counts are calibration's again. */
-static void op_repair(const fuzz_case *on)
+static void op_repair(fuzz_case *on)
 {
     first_build.acknowledge(&on->first.monitor);
     second_build.acknowledge(&on->second.monitor);
@@ -217,7 +217,7 @@ static void operate(fuzz_case *on, bytes *in)
 /* tcuq_init says what it must; a refused profile leaves the memory as it was. */
 static bool start(fuzz_case *on)
 {
-    const tcuq_monitor *given = on->of.no_monitor ? NULL : &on->first.monitor;
+    tcuq_monitor *given = on->of.no_monitor ? NULL : &on->first.monitor;
     const tcuq_status expected = expected_of(given);
     uint8_t *before = copy_memory(&on->first);
     MUST(!on->of.sound || (expected == TCUQ_OK) || (expected == TCUQ_ERROR_BUILD));

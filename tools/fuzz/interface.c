@@ -13,16 +13,16 @@ const interface first_build = INTERFACE();
 
 #ifdef FUZZ_PAIR
 
-tcuq_status dsp_tcuq_init(const tcuq_monitor *monitor);
-void dsp_tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
+tcuq_status dsp_tcuq_init(tcuq_monitor *monitor);
+void dsp_tcuq_step(tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                    const int16_t *health, tcuq_decision *decision);
-void dsp_tcuq_reset(const tcuq_monitor *monitor);
-void dsp_tcuq_reset_history(const tcuq_monitor *monitor);
-void dsp_tcuq_alarm_acknowledge(const tcuq_monitor *monitor);
+void dsp_tcuq_reset(tcuq_monitor *monitor);
+void dsp_tcuq_reset_history(tcuq_monitor *monitor);
+void dsp_tcuq_alarm_acknowledge(tcuq_monitor *monitor);
 int16_t dsp_tcuq_epoch_evidence(const tcuq_monitor *monitor);
 uint32_t dsp_tcuq_snapshot_size(const tcuq_monitor *monitor);
 tcuq_status dsp_tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
-tcuq_status dsp_tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
+tcuq_status dsp_tcuq_restore(tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
 
 const interface second_build = INTERFACE(dsp_);
 

@@ -61,7 +61,7 @@ void op_power_cut(fuzz_case *on)
     check_states(on, snapshot, size);
     free_memory(&on->second);
     make_memory(&on->second, &on->of, &second_build, ++on->garbage);
-    const tcuq_monitor *second = &on->second.monitor;
+    tcuq_monitor *second = &on->second.monitor;
     MUST(second_build.init(second) == TCUQ_OK);
     MUST(second_build.snapshot_size(second) == size);
     MUST(second_build.restore(second, snapshot, size) == TCUQ_OK);

@@ -47,16 +47,16 @@ typedef struct {
 
 /* The interface, of one build of the runtime. */
 typedef struct {
-    tcuq_status (*init)(const tcuq_monitor *monitor);
-    void (*step)(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
+    tcuq_status (*init)(tcuq_monitor *monitor);
+    void (*step)(tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                  const int16_t *health, tcuq_decision *decision);
-    void (*reset)(const tcuq_monitor *monitor);
-    void (*reset_history)(const tcuq_monitor *monitor);
-    void (*acknowledge)(const tcuq_monitor *monitor);
+    void (*reset)(tcuq_monitor *monitor);
+    void (*reset_history)(tcuq_monitor *monitor);
+    void (*acknowledge)(tcuq_monitor *monitor);
     int16_t (*epoch_evidence)(const tcuq_monitor *monitor);
     uint32_t (*snapshot_size)(const tcuq_monitor *monitor);
     tcuq_status (*snapshot)(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
-    tcuq_status (*restore)(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
+    tcuq_status (*restore)(tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
 } interface;
 
 /* The second is the first again, or in a fuzzer of two builds the other one. */

@@ -25,6 +25,7 @@ ELSEWHERE = {
 }
 HEADERS = (
     "runtime/tcuq.h",
+    "runtime/tcuq_status.h",
     "runtime/tcuq_health.h",
     "uplink/tcuq_uplink.h",
     "uplink/tcuq_sign.h",
@@ -33,7 +34,10 @@ HEADERS = (
     "ota/tcuq_blob.h",
     "ota/tcuq_slots.h",
 )
-DECLARATION = re.compile(r"^[a-z][\w ]*[ *](tcuq_\w+)\(([^()]*)\);", re.MULTILINE)
+DECLARATION = re.compile(
+    r"^(?:TCUQ_MUST_CHECK )?[a-z][\w ]*[ *](tcuq_\w+)\(([^()]*)\);", re.MULTILINE
+)
+ENUM = re.compile(r"^typedef enum \{(.*?)^\}", re.MULTILINE | re.DOTALL)
 CONTRACT = ("at the same time|one caller at a time", "nterrupt", "align", "Undefined")
 MOST_LINES = {"README.md": 150}
 MOST_PROSE = 12
@@ -151,7 +155,7 @@ def _imports(path: Path, names: set[str]) -> list[str]:
 
 
 def undocumented(header: str, text: str) -> Iterator[str]:
-    """Yield public C functions whose comment leaves out a parameter, and missing contracts."""
+    """Yield parameters and enum values of public C that no comment names, and missing contracts."""
     for declaration in DECLARATION.finditer(text):
         before = text[: declaration.start()].rstrip()
         comment = before[before.rfind("/*") :] if before.endswith("*/") else ""
@@ -159,7 +163,11 @@ def undocumented(header: str, text: str) -> Iterator[str]:
         for word in words:
             if word != "void" and not re.search(rf"\b{word}\b", comment):
                 yield f"{header}: the comment of {declaration[1]} must name {word}"
-    if header.startswith(("runtime/", "uplink/tcuq_uplink")):
+    for body in ENUM.findall(text):
+        for line in body.splitlines():
+            if " = " in line and "/*" not in line:
+                yield f"{header}: a comment must explain {line.split()[0]}"
+    if header.startswith(("runtime/", "uplink/tcuq_uplink")) and DECLARATION.search(text):
         for word in CONTRACT:
             if not re.search(word, text):
                 yield f"{header}: must state threads, interrupts, alignment, what is undefined"
@@ -167,9 +175,13 @@ def undocumented(header: str, text: str) -> Iterator[str]:
 
 def versions() -> Iterator[str]:
     """Yield products, changelog and citation whose versions differ."""
-    pattern = re.compile(r'^(?:__version__ = "|version: "?|## \[)(\d+\.\d+\.\d+)', re.MULTILINE)
+    pattern = re.compile(
+        r'^(?:__version__ = "|version: "?|## \[|#define TCUQ_VERSION ")(\d+\.\d+\.\d+)',
+        re.MULTILINE,
+    )
     names = (
         "src/tcuq/version.py",
+        "src/tcuq/runtime/tcuq.h",
         "fleet/src/tcuq_fleet/version.py",
         "CITATION.cff",
         "CHANGELOG.md",

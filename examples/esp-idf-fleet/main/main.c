@@ -59,18 +59,20 @@ static void run_steps(void)
 }
 
 /* After a power cut from NVS, after deep sleep from RTC memory; sleep is a gap in the stream. */
-static void restore_state(void)
+static bool restore_state(void)
 {
     const bool slept = (magic == AWAKE_MAGIC) &&
                        ((esp_sleep_get_wakeup_causes() & (1u << ESP_SLEEP_WAKEUP_TIMER)) != 0u) &&
                        (tcuq_restore(&tcuq_device, monitor_copy, sizeof monitor_copy) == TCUQ_OK);
     if (slept) {
         tcuq_reset_history(&tcuq_device);
-        return;
+        return true;
     }
-    (void)tcuq_uplink_init(&uplink);
+    if (tcuq_uplink_init(&uplink) != TCUQ_OK) {
+        return false;
+    }
     storage_read(&uplink);
-    (void)tcuq_uplink_begin(&uplink, &tcuq_device, device_clock_s());
+    return tcuq_uplink_begin(&uplink, &tcuq_device, device_clock_s()) == TCUQ_OK;
 }
 
 static void communicate(void)
@@ -93,14 +95,12 @@ static void communicate(void)
 void app_main(void)
 {
     uplink.device = device_number();
-    if (tcuq_device_selftest() != 0) {
+    if ((tcuq_device_selftest() != 0) || !restore_state()) {
         ESP_LOGE(TAG, "self-test failed: this build does not decide as the host does");
         return;
     }
-    restore_state();
     run_steps();
     communicate();
-    (void)tcuq_snapshot(&tcuq_device, monitor_copy, sizeof monitor_copy);
-    magic = AWAKE_MAGIC;
+    magic = (tcuq_snapshot(&tcuq_device, monitor_copy, sizeof monitor_copy) == TCUQ_OK) ? AWAKE_MAGIC : 0u;
     esp_deep_sleep((uint64_t)SLEEP_S * 1000000u);
 }

@@ -14,7 +14,7 @@ static nvs_handle_t handle;
 static bool open;
 
 /* A partition of another layout, or without a free page, is erased: the store's answer then tells the uplink
- * that flash was lost (TCUQ_UPLINK_NEW_BOOT). */
+ * that flash was lost (TCUQ_NEW_BOOT). */
 bool storage_open(void)
 {
     if (open) {
@@ -34,13 +34,13 @@ bool storage_open(void)
     return open;
 }
 
-void storage_read(const tcuq_uplink *uplink)
+void storage_read(tcuq_uplink *uplink)
 {
     const bool readable = storage_open();
     for (uint8_t page = 0u; readable && (page < PAGES); page++) {
         size_t size = sizeof copy;
         if ((nvs_get_blob(handle, KEYS[page], copy, &size) == ESP_OK) && (size == sizeof copy) &&
-            (tcuq_uplink_restore(uplink, page, copy, UPLINK_BYTES) == TCUQ_UPLINK_OK)) {
+            (tcuq_uplink_restore(uplink, page, copy, UPLINK_BYTES) == TCUQ_OK)) {
             const tcuq_status status =
                 tcuq_restore(&tcuq_device, &copy[UPLINK_BYTES], TCUQ_DEVICE_SNAPSHOT_BYTES);
             if (status != TCUQ_OK) {
@@ -50,9 +50,9 @@ void storage_read(const tcuq_uplink *uplink)
     }
 }
 
-void storage_save(const tcuq_uplink *uplink)
+void storage_save(tcuq_uplink *uplink)
 {
-    if ((tcuq_uplink_snapshot(uplink, copy, UPLINK_BYTES) != TCUQ_UPLINK_OK) ||
+    if ((tcuq_uplink_snapshot(uplink, copy, UPLINK_BYTES) != TCUQ_OK) ||
         (tcuq_snapshot(&tcuq_device, &copy[UPLINK_BYTES], TCUQ_DEVICE_SNAPSHOT_BYTES) != TCUQ_OK)) {
         return;
     }

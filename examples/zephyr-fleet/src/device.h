@@ -22,8 +22,8 @@ bool network_heard(uint8_t *acknowledgement, int milliseconds);
 void network_stop(void);
 
 /* Reads all copies; the newest whole one is the uplink's and the monitor's state then. */
-void storage_read(const tcuq_uplink *uplink);
+void storage_read(tcuq_uplink *uplink);
 /* Writes what the uplink has to save, if anything. */
-void storage_save(const tcuq_uplink *uplink);
+void storage_save(tcuq_uplink *uplink);
 
 #endif

@@ -44,7 +44,7 @@ static void communicate(void)
     uint8_t acknowledgement[TCUQ_ACK_BYTES];
     (void)tcuq_uplink_record(&uplink, &tcuq_device, &identity, device_clock_s());
     storage_save(&uplink);
-    if (tcuq_uplink_run(&uplink, device_clock_s()) == TCUQ_UPLINK_OK) {
+    if (tcuq_uplink_run(&uplink, device_clock_s()) == TCUQ_OK) {
         while (network_heard(acknowledgement, ANSWER_MS)) {
             (void)tcuq_uplink_stored(&uplink, acknowledgement, sizeof acknowledgement, device_clock_s());
         }
@@ -60,13 +60,13 @@ int main(void)
     static int8_t features[TCUQ_DEVICE_WIDTH + 1u];
     uplink.device = device_number();
     network_name(uplink.device);
-    if ((tcuq_device_selftest() != 0) || (tcuq_uplink_init(&uplink) != TCUQ_UPLINK_OK)) {
+    if ((tcuq_device_selftest() != 0) || (tcuq_uplink_init(&uplink) != TCUQ_OK)) {
         LOG_ERR("self-test failed: this build does not decide as the host does");
         return 1;
     }
     storage_read(&uplink);
-    (void)tcuq_uplink_begin(&uplink, &tcuq_device, device_clock_s());
-    while (k_sleep(K_SECONDS(STEP_S)) == 0) { /* the kernel chooses the deepest state that fits */
+    bool works = tcuq_uplink_begin(&uplink, &tcuq_device, device_clock_s()) == TCUQ_OK;
+    while (works && (k_sleep(K_SECONDS(STEP_S)) == 0)) { /* the kernel chooses the deepest state that fits */
         tcuq_decision decision;
         run_model(posterior, features);
         tcuq_step(&tcuq_device, posterior, features, NULL, &decision);

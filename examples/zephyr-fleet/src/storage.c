@@ -31,7 +31,7 @@ static bool mount(void)
     return nvs_mount(&storage) == 0;
 }
 
-void storage_read(const tcuq_uplink *uplink)
+void storage_read(tcuq_uplink *uplink)
 {
     mounted = mount();
     if (!mounted) {
@@ -40,7 +40,7 @@ void storage_read(const tcuq_uplink *uplink)
     for (uint8_t page = 0u; mounted && (page < PAGES); page++) {
         const ssize_t size = nvs_read(&storage, (uint16_t)(FIRST_ENTRY + page), copy, sizeof copy);
         if ((size == (ssize_t)sizeof copy) &&
-            (tcuq_uplink_restore(uplink, page, copy, UPLINK_BYTES) == TCUQ_UPLINK_OK)) {
+            (tcuq_uplink_restore(uplink, page, copy, UPLINK_BYTES) == TCUQ_OK)) {
             const tcuq_status status =
                 tcuq_restore(&tcuq_device, &copy[UPLINK_BYTES], TCUQ_DEVICE_SNAPSHOT_BYTES);
             if (status != TCUQ_OK) {
@@ -50,9 +50,9 @@ void storage_read(const tcuq_uplink *uplink)
     }
 }
 
-void storage_save(const tcuq_uplink *uplink)
+void storage_save(tcuq_uplink *uplink)
 {
-    if (!mounted || (tcuq_uplink_snapshot(uplink, copy, UPLINK_BYTES) != TCUQ_UPLINK_OK) ||
+    if (!mounted || (tcuq_uplink_snapshot(uplink, copy, UPLINK_BYTES) != TCUQ_OK) ||
         (tcuq_snapshot(&tcuq_device, &copy[UPLINK_BYTES], TCUQ_DEVICE_SNAPSHOT_BYTES) != TCUQ_OK)) {
         return;
     }

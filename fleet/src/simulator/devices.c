@@ -48,6 +48,12 @@ static firmware firmware_of(simulation *sim, uint32_t index)
     return fw;
 }
 
+/* The simulated firmware gives no call a reason to be refused. */
+static void count_refusal(device *dev, tcuq_status status)
+{
+    dev->refused += (status == TCUQ_OK) ? 0u : 1u;
+}
+
 void start_device(simulation *sim, uint32_t index, const device_info *info)
 {
     device *dev = &sim->devices[index];
@@ -55,10 +61,10 @@ void start_device(simulation *sim, uint32_t index, const device_info *info)
     dev->records = &sim->slots[(size_t)index * sim->plan.slots * TCUQ_RECORD_BYTES];
     dev->random = mix64(sim->plan.seed ^ mix64(info->id));
     dev->severity = (uint8_t)(random_next(&dev->random) >> 56);
-    const firmware fw = firmware_of(sim, index);
+    firmware fw = firmware_of(sim, index);
     tcuq_reset(&fw.monitor);
-    (void)tcuq_uplink_init(&fw.uplink);
-    (void)tcuq_uplink_begin(&fw.uplink, &fw.monitor, 0u);
+    count_refusal(dev, tcuq_uplink_init(&fw.uplink));
+    count_refusal(dev, tcuq_uplink_begin(&fw.uplink, &fw.monitor, 0u));
     sim->due_s[index] = (sim->plan.hours == 0u) ? NEVER : tcuq_place_s(&fw.uplink, HOUR_S);
     uint32_t bucket = (uint32_t)mix64(info->id) & sim->mask;
     while (sim->buckets[bucket] != NEVER) {
@@ -77,29 +83,29 @@ uint32_t find_device(const simulation *sim, uint64_t id)
 }
 
 /* Reboot after a power failure: only the snapshots in flash are left, taken at the last record. */
-static void reboot_device(simulation *sim, device *dev, const firmware *fw, uint32_t now_s)
+static void reboot_device(simulation *sim, device *dev, firmware *fw, uint32_t now_s)
 {
     const uint32_t size = tcuq_uplink_size(&fw->uplink);
     tcuq_uplink_encode(&fw->uplink, sim->snapshot);
     memset(dev->records, 0, (size_t)sim->plan.slots * TCUQ_RECORD_BYTES);
-    (void)tcuq_uplink_init(&fw->uplink);
-    (void)tcuq_uplink_restore(&fw->uplink, 0u, sim->snapshot, size);
+    count_refusal(dev, tcuq_uplink_init(&fw->uplink));
+    count_refusal(dev, tcuq_uplink_restore(&fw->uplink, 0u, sim->snapshot, size));
     const uint32_t monitor_size = tcuq_snapshot_size(&fw->monitor);
-    (void)tcuq_snapshot(&fw->monitor, sim->snapshot, monitor_size);
+    count_refusal(dev, tcuq_snapshot(&fw->monitor, sim->snapshot, monitor_size));
     tcuq_reset(&fw->monitor);
     (void)tcuq_restore(&fw->monitor, sim->snapshot, monitor_size);
-    (void)tcuq_uplink_begin(&fw->uplink, &fw->monitor, now_s);
+    count_refusal(dev, tcuq_uplink_begin(&fw->uplink, &fw->monitor, now_s));
     for (uint32_t i = 0u; i < COUNTERS; i++) {
         dev->past_boots[i] += dev->current_boot[i];
         dev->current_boot[i] = 0u;
     }
 }
 
-static void make_record(device *dev, const firmware *fw, uint32_t now_s)
+static void make_record(device *dev, firmware *fw, uint32_t now_s)
 {
     const tcuq_identity identity = {.firmware = dev->info.firmware};
     dev->uplink.due = TCUQ_DUE;
-    if (tcuq_uplink_record(&fw->uplink, &fw->monitor, &identity, now_s) != TCUQ_UPLINK_OK) {
+    if (tcuq_uplink_record(&fw->uplink, &fw->monitor, &identity, now_s) != TCUQ_OK) {
         dev->refused++;
         return;
     }
@@ -123,7 +129,7 @@ static bool is_on(const simulation *sim, const device *dev, uint32_t hour)
 
 /* Run one hour of a device, which ends with its record. In an hour with a random reboot the steps before it are
  * lost, as on a device. */
-static void run_hour(simulation *sim, device *dev, const firmware *fw, uint32_t now_s)
+static void run_hour(simulation *sim, device *dev, firmware *fw, uint32_t now_s)
 {
     uint32_t steps = sim->plan.steps;
     const uint64_t draw = random_next(&dev->random);
@@ -146,7 +152,7 @@ static void run_hour(simulation *sim, device *dev, const firmware *fw, uint32_t 
 void run_device(simulation *sim, uint32_t index, uint32_t now_s)
 {
     device *dev = &sim->devices[index];
-    const firmware fw = firmware_of(sim, index);
+    firmware fw = firmware_of(sim, index);
     const uint32_t send_time_s = tcuq_place_s(&fw.uplink, HOUR_S);
     while ((dev->hour < sim->plan.hours) && ((dev->hour * HOUR_S + send_time_s) <= now_s)) {
         run_hour(sim, dev, &fw, dev->hour * HOUR_S + send_time_s);
@@ -167,13 +173,12 @@ void run_device(simulation *sim, uint32_t index, uint32_t now_s)
     sim->due_s[index] = (make_s < send_s) ? make_s : send_s;
 }
 
-tcuq_uplink_status acknowledge_device(simulation *sim, uint32_t index, const uint8_t *ack, uint32_t now_s)
+tcuq_status acknowledge_device(simulation *sim, uint32_t index, const uint8_t *ack, uint32_t now_s)
 {
     device *dev = &sim->devices[index];
-    const firmware fw = firmware_of(sim, index);
-    const tcuq_uplink_status status =
-        tcuq_uplink_stored(&fw.uplink, ack, TCUQ_ACK_BYTES, now_s);
-    if (status == TCUQ_UPLINK_NEW_BOOT) { /* repeat the last record under the new boot id */
+    firmware fw = firmware_of(sim, index);
+    const tcuq_status status = tcuq_uplink_stored(&fw.uplink, ack, TCUQ_ACK_BYTES, now_s);
+    if (status == TCUQ_NEW_BOOT) { /* repeat the last record under the new boot id */
         make_record(dev, &fw, now_s);
     }
     if ((dev->uplink.count != 0u) && ((now_s + dev->uplink.wait_s) < sim->due_s[index])) {

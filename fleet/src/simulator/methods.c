@@ -79,7 +79,7 @@ PyObject *simulator_acknowledge(PyObject *object, PyObject *args)
             id = (id << 8) | ack[byte];
         }
         const uint32_t index = find_device(&self->sim, id);
-        if ((index == NEVER) || (acknowledge_device(&self->sim, index, ack, now_s) != TCUQ_UPLINK_OK)) {
+        if ((index == NEVER) || (acknowledge_device(&self->sim, index, ack, now_s) != TCUQ_OK)) {
             unmatched++;
         }
     }

@@ -97,7 +97,7 @@ void run_steps(const simulation *sim, device *dev, const tcuq_monitor *monitor, 
 /* devices.c */
 void start_device(simulation *sim, uint32_t index, const device_info *info);
 void run_device(simulation *sim, uint32_t index, uint32_t now_s);
-tcuq_uplink_status acknowledge_device(simulation *sim, uint32_t index, const uint8_t *ack, uint32_t now_s);
+tcuq_status acknowledge_device(simulation *sim, uint32_t index, const uint8_t *ack, uint32_t now_s);
 uint32_t find_device(const simulation *sim, uint64_t id);
 
 #endif

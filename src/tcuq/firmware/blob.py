@@ -143,7 +143,7 @@ def room_c(profile: Profile, spec: Spec, *, telemetry: bool) -> str:
             f"    .term_count = {terms},",
             f"    .channel_count = {channels},",
             "};",
-            "\nconst tcuq_monitor tcuq_device_ota = {",
+            "\ntcuq_monitor tcuq_device_ota = {",
             "    .profile = &ota_profile,",
             *(f"    .{name} = state_{name}," for name in arrays),
             "};\n",

@@ -134,9 +134,12 @@ def interface_functions(interface: Interface, *, telemetry: bool) -> tuple[str, 
 
 
 def ram_parts(spec: Spec, *, telemetry: bool) -> dict[str, int]:
-    """Bytes of state by the monitor's member that points to them; each starts at a word."""
+    """Bytes of the monitor, and of state by its member that points there; each starts at a word."""
     arrays = memory(spec, telemetry=telemetry)
-    return {name: align(size_of(ctype)[0] * length, WORD) for ctype, name, length in arrays}
+    monitor = {"monitor": size_of("tcuq_monitor")[0]}
+    return monitor | {
+        name: align(size_of(ctype)[0] * length, WORD) for ctype, name, length in arrays
+    }
 
 
 def _struct_bytes(struct: str, rows: list[Spec], tables: dict[tuple[str, bytes], int]) -> int:

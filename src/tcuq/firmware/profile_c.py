@@ -147,7 +147,7 @@ def monitor_c(spec: Spec, *, telemetry: bool) -> str:
             "\n/* A compile error here: the runtime's state has another size than exported. */",
             f"typedef char tcuq_device_storage_is_exact\n    [({total}) ==",
             "     TCUQ_DEVICE_STORAGE_BYTES ? 1 : -1];",
-            "\nconst tcuq_monitor tcuq_device = {",
+            "\ntcuq_monitor tcuq_device = {",
             f"    .profile = &{PROFILE},",
             *(f"    .{name} = state_{name}," for _, name, _ in arrays),
             "};\n",

@@ -11,7 +11,13 @@ from tcuq.errors import ExportError
 from tcuq.firmware.blob import room_c
 from tcuq.firmware.header import structs
 from tcuq.firmware.profile_c import PARTS, monitor_c, required_parts
-from tcuq.firmware.runtime_files import ota_files, runtime_digest, runtime_files, uplink_files
+from tcuq.firmware.runtime_files import (
+    COMMENTS,
+    ota_files,
+    runtime_digest,
+    runtime_files,
+    uplink_files,
+)
 from tcuq.firmware.selftest import selftest_c, vectors
 from tcuq.firmware.template_values import Values, feature_table, profile_values, render_template
 from tcuq.profile import Profile
@@ -71,7 +77,7 @@ def check_name(name: str, generated: Iterable[str], shared: Iterable[str]) -> No
             f" underscores, got {name!r}"
         )
     words = {word for text in generated for word in WORD.findall(text) if OWN_WORD.match(word)}
-    reserved = {word for text in shared for word in WORD.findall(text)}
+    reserved = {word for text in shared for word in WORD.findall(COMMENTS.sub(" ", text))}
     collisions = sorted({rename(word, name) for word in words} & reserved)
     if collisions:
         raise ExportError(
@@ -121,13 +127,15 @@ def shared_sources(
     built = {*parts, *(part for model in others.values() for part in model.parts)}
     runtime = runtime_files(health="health" in built)
     extras = tuple(extra for extra in EXTRAS if options.get(extra, False))
-    for extra in {*extras, *(extra for model in others.values() for extra in model.extras)}:
+    wanted = {*extras, *(extra for model in others.values() for extra in model.extras)}
+    for extra in sorted(wanted):
         runtime |= EXTRAS[extra]()
     steps = vectors(profile, options.get("stream"))
     values = profile_values(profile, parts)
     values |= {f"WITH_{part.upper()}": str(int(part in built)) for part in PARTS}
     values |= {
         "DIGEST": runtime_digest(runtime_files()),
+        **{f"WITH_{extra.upper()}": str(int(extra in wanted)) for extra in EXTRAS},
         "STEPS": str(steps.count),
         "MONITOR": monitor_c(spec, telemetry=telemetry),
         "OTA": "",

@@ -28,8 +28,8 @@ uint32_t tcuq_blob_number(const uint8_t *bytes);
 /*@ requires \valid_read(loader) && loader->verify == &tcuq_any_verify;
     requires TCUQ_BLOB_HEAD_BYTES + bytes[TCUQ_BLOB_TAG] <= whole && \valid_read(bytes + (0 .. whole - 1));
     assigns \nothing;
-    ensures \result == TCUQ_BLOB_OK <==> tcuq_is_authentic(loader, bytes, whole - bytes[TCUQ_BLOB_TAG]); */
-static tcuq_blob_status tcuq_blob_authenticate(const tcuq_loader *loader, const uint8_t *bytes, uint32_t whole);
+    ensures \result == TCUQ_OK <==> tcuq_is_authentic(loader, bytes, whole - bytes[TCUQ_BLOB_TAG]); */
+static tcuq_status tcuq_blob_authenticate(const tcuq_loader *loader, const uint8_t *bytes, uint32_t whole);
 
 /* The whole size as the head says it: a word of four bytes. */
 /*@ requires TCUQ_BLOB_HEAD_BYTES <= size && \valid_read(bytes + (0 .. size - 1));
@@ -44,23 +44,23 @@ static bool tcuq_blob_fits(const uint8_t *bytes, uint32_t size, uint32_t *whole)
     requires loader->room == \null || \valid_read(loader->room);
     requires bytes == \null || \valid_read(bytes + (0 .. size - 1));
     assigns \nothing;
-    ensures \result == TCUQ_BLOB_OK ==>
+    ensures \result == TCUQ_OK ==>
       bytes != \null && loader->room != \null && TCUQ_BLOB_HEAD_BYTES + TCUQ_TAG_BYTES <= size;
-    ensures \result == TCUQ_BLOB_OK ==>
+    ensures \result == TCUQ_OK ==>
       (\exists integer whole; TCUQ_BLOB_HEAD_BYTES <= whole <= size && tcuq_is_authentic(loader, bytes, whole)); */
-tcuq_blob_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least);
+tcuq_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least);
 
 /*@ requires \valid_read(loader) && (loader->clock == \null || loader->clock == &tcuq_any_clock);
     requires \valid_read(bytes + (0 .. TCUQ_BLOB_HEAD_BYTES - 1));
     assigns \nothing;
-    ensures \result == TCUQ_BLOB_OK || \result == TCUQ_BLOB_ERROR_EXPIRED; */
-tcuq_blob_status tcuq_blob_check_expiry(const tcuq_loader *loader, const uint8_t *bytes);
+    ensures \result == TCUQ_OK || \result == TCUQ_ERROR_EXPIRED; */
+tcuq_status tcuq_blob_check_expiry(const tcuq_loader *loader, const uint8_t *bytes);
 
 /* Of what is not read: what it changes of the loader's. */
 /*@ assigns *loader->room->profile; */
-tcuq_blob_status tcuq_blob_fill(const tcuq_loader *loader, const uint8_t *bytes);
+tcuq_status tcuq_blob_fill(tcuq_loader *loader, const uint8_t *bytes);
 
 /*@ assigns *monitor->core; */
-tcuq_blob_status tcuq_blob_selftest(const tcuq_monitor *monitor, const uint8_t *bytes);
+tcuq_status tcuq_blob_selftest(tcuq_monitor *monitor, const uint8_t *bytes);
 
 #endif

@@ -90,51 +90,51 @@ bool tcuq_switch_write(const tcuq_slots *slots, const tcuq_slots_state *next);
 
 /*@ requires tcuq_slots_given(slots) && \valid(least) && \separated(least, slots, slots->state);
     assigns *least;
-    ensures \result == TCUQ_BLOB_OK || \result == TCUQ_BLOB_ERROR_BUSY;
-    ensures \result == TCUQ_BLOB_OK ==> *least >= slots->first_number; */
-static tcuq_blob_status tcuq_slots_least(const tcuq_slots *slots, uint32_t *least);
+    ensures \result == TCUQ_OK || \result == TCUQ_ERROR_BUSY;
+    ensures \result == TCUQ_OK ==> *least >= slots->first_number; */
+static tcuq_status tcuq_slots_least(const tcuq_slots *slots, uint32_t *least);
 
 /*@ requires tcuq_slots_given(slots) && slot <= 1;
     assigns \nothing; */
-static tcuq_blob_status tcuq_slot_check(const tcuq_slots *slots, uint8_t slot, uint32_t least);
+static tcuq_status tcuq_slot_check(const tcuq_slots *slots, uint8_t slot, uint32_t least);
 
 /*@ requires tcuq_slots_ready(slots) && slot <= TCUQ_SLOTS_BUILT_IN;
     assigns \nothing;
-    ensures slot == TCUQ_SLOTS_BUILT_IN ==> \result == TCUQ_BLOB_OK; */
-static tcuq_blob_status tcuq_slot_permitted(const tcuq_slots *slots, uint8_t slot);
+    ensures slot == TCUQ_SLOTS_BUILT_IN ==> \result == TCUQ_OK; */
+static tcuq_status tcuq_slot_permitted(const tcuq_slots *slots, uint8_t slot);
 
 /* Not read: it changes the room's profile and the monitor, which no contract here speaks of. */
 /*@ requires tcuq_slots_ready(slots) && slot <= TCUQ_SLOTS_BUILT_IN;
     assigns \nothing; */
-static tcuq_blob_status tcuq_slot_load(const tcuq_slots *slots, const tcuq_monitor *monitor, uint8_t slot);
+static tcuq_status tcuq_slot_load(tcuq_slots *slots, tcuq_monitor *monitor, uint8_t slot);
 
 /*@ requires tcuq_slots_ready(slots) && slot <= TCUQ_SLOTS_BUILT_IN;
     assigns slots->state->running;
     ensures tcuq_state_sound(slots->state);
-    ensures \result == TCUQ_BLOB_OK ==> slots->state->running == slot;
-    ensures \result != TCUQ_BLOB_OK ==> slots->state->running == \old(slots->state->running); */
-static tcuq_blob_status tcuq_slot_run(const tcuq_slots *slots, const tcuq_monitor *monitor, uint8_t slot);
+    ensures \result == TCUQ_OK ==> slots->state->running == slot;
+    ensures \result != TCUQ_OK ==> slots->state->running == \old(slots->state->running); */
+static tcuq_status tcuq_slot_run(tcuq_slots *slots, tcuq_monitor *monitor, uint8_t slot);
 
 /* On trial one restart less is left, in flash too, or it is not to be tried. */
 /*@ requires tcuq_slots_ready(slots);
     assigns *slots->state;
     ensures tcuq_state_sound(slots->state) && slots->state->active == \old(slots->state->active);
     ensures slots->state->before == \old(slots->state->before) && slots->state->running == \old(slots->state->running);
-    ensures \result == TCUQ_BLOB_OK ==> \old(slots->state->left) == 0 || slots->state->left == \old(slots->state->left) - 1;
-    ensures \result == TCUQ_BLOB_OK && \old(slots->state->left) != 0 ==> slots->state->left != 0;
-    ensures \result != TCUQ_BLOB_OK ==> slots->state->left == \old(slots->state->left); */
-static tcuq_blob_status tcuq_slots_count(const tcuq_slots *slots);
+    ensures \result == TCUQ_OK ==> \old(slots->state->left) == 0 || slots->state->left == \old(slots->state->left) - 1;
+    ensures \result == TCUQ_OK && \old(slots->state->left) != 0 ==> slots->state->left != 0;
+    ensures \result != TCUQ_OK ==> slots->state->left == \old(slots->state->left); */
+static tcuq_status tcuq_slots_count(const tcuq_slots *slots);
 
 /*@ requires tcuq_slots_ready(slots);
     assigns *slots->state;
     ensures tcuq_state_sound(slots->state); */
-static void tcuq_slots_fall_back(const tcuq_slots *slots, const tcuq_monitor *monitor);
+static void tcuq_slots_fall_back(tcuq_slots *slots, tcuq_monitor *monitor);
 
 /*@ requires tcuq_slots_given(slots);
     assigns *slots->state;
     ensures tcuq_state_sound(slots->state);
-    ensures \result == TCUQ_BLOB_OK ==> slots->state->running == slots->state->active; */
-tcuq_blob_status tcuq_slots_start(const tcuq_slots *slots, const tcuq_monitor *monitor);
+    ensures \result == TCUQ_OK ==> slots->state->running == slots->state->active; */
+tcuq_status tcuq_slots_start(tcuq_slots *slots, tcuq_monitor *monitor);
 
 /* Never the slot that runs or is to run. */
 /*@ requires tcuq_slots_ready(slots);
@@ -148,16 +148,16 @@ uint8_t tcuq_slots_spare(const tcuq_slots *slots);
 /*@ requires tcuq_slots_ready(slots);
     assigns *slots->state;
     ensures tcuq_state_sound(slots->state);
-    ensures \result == TCUQ_BLOB_OK ==> slots->state->highest > \old(slots->state->highest) && slots->state->left != 0 &&
+    ensures \result == TCUQ_OK ==> slots->state->highest > \old(slots->state->highest) && slots->state->left != 0 &&
       slots->state->running == slots->state->active && slots->state->before == \old(slots->state->active);
-    ensures \result != TCUQ_BLOB_OK ==> slots->state->highest == \old(slots->state->highest) &&
+    ensures \result != TCUQ_OK ==> slots->state->highest == \old(slots->state->highest) &&
       slots->state->active == \old(slots->state->active) && slots->state->left == \old(slots->state->left); */
-tcuq_blob_status tcuq_slots_activate(const tcuq_slots *slots, const tcuq_monitor *monitor);
+tcuq_status tcuq_slots_activate(tcuq_slots *slots, tcuq_monitor *monitor);
 
 /*@ requires tcuq_slots_ready(slots);
     assigns *slots->state;
     ensures tcuq_state_sound(slots->state) && slots->state->active == \old(slots->state->active);
-    ensures \result == TCUQ_BLOB_OK ==> slots->state->left == 0 && slots->state->running == slots->state->active; */
-tcuq_blob_status tcuq_slots_confirm(const tcuq_slots *slots);
+    ensures \result == TCUQ_OK ==> slots->state->left == 0 && slots->state->running == slots->state->active; */
+tcuq_status tcuq_slots_confirm(tcuq_slots *slots);
 
 #endif

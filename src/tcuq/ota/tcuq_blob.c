@@ -44,7 +44,7 @@ uint32_t tcuq_blob_number(const uint8_t *bytes)
 }
 
 /* What the caller's verifier says of the tag behind the signed bytes. */
-static tcuq_blob_status tcuq_blob_authenticate(const tcuq_loader *loader, const uint8_t *bytes, uint32_t whole)
+static tcuq_status tcuq_blob_authenticate(const tcuq_loader *loader, const uint8_t *bytes, uint32_t whole)
 {
     const uint8_t tag_bytes = bytes[TCUQ_BLOB_TAG];
     const tcuq_signed_blob blob = {
@@ -58,9 +58,9 @@ static tcuq_blob_status tcuq_blob_authenticate(const tcuq_loader *loader, const 
     //@ calls tcuq_any_verify;
     verdict = loader->verify(loader->verify_context, &blob);
     if (verdict == TCUQ_VERDICT_BUSY) {
-        return TCUQ_BLOB_ERROR_BUSY;
+        return TCUQ_ERROR_BUSY;
     }
-    return (verdict == TCUQ_VERDICT_TRUE) ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_FORGED;
+    return (verdict == TCUQ_VERDICT_TRUE) ? TCUQ_OK : TCUQ_ERROR_FORGED;
 }
 
 /* Whether a blob of this head lies within its place, tag and all; its size. */
@@ -72,45 +72,45 @@ static bool tcuq_blob_fits(const uint8_t *bytes, uint32_t size, uint32_t *whole)
            (tag_bytes >= TCUQ_TAG_BYTES) && ((tag_bytes & 3u) == 0u);
 }
 
-tcuq_blob_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least)
+tcuq_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least)
 {
     const tcuq_room *room = loader->room;
     if ((room == NULL) || (loader->verify == NULL) || (bytes == NULL)) {
-        return TCUQ_BLOB_ERROR_NULL;
+        return TCUQ_ERROR_NULL;
     }
     if (((uintptr_t)bytes & 7u) != 0u) {
-        return TCUQ_BLOB_ERROR_ALIGNMENT;
+        return TCUQ_ERROR_ALIGNMENT;
     }
     if (size < TCUQ_BLOB_HEAD_BYTES) {
-        return TCUQ_BLOB_ERROR_DAMAGED;
+        return TCUQ_ERROR_DAMAGED;
     }
     if ((tcuq_get_32(bytes) != TCUQ_BLOB_MAGIC) ||
         (tcuq_get_32(&bytes[4]) != (TCUQ_BLOB_FORMAT | ((uint32_t)TCUQ_PROFILE_FORMAT << 16)))) {
-        return TCUQ_BLOB_ERROR_FORMAT;
+        return TCUQ_ERROR_FORMAT;
     }
     uint32_t whole = 0u;
     if (!tcuq_blob_fits(bytes, size, &whole)) {
-        return TCUQ_BLOB_ERROR_DAMAGED;
+        return TCUQ_ERROR_DAMAGED;
     }
-    const tcuq_blob_status status = tcuq_blob_authenticate(loader, bytes, whole);
-    if (status != TCUQ_BLOB_OK) {
+    const tcuq_status status = tcuq_blob_authenticate(loader, bytes, whole);
+    if (status != TCUQ_OK) {
         return status;
     }
     if (tcuq_blob_number(bytes) < least) {
-        return TCUQ_BLOB_ERROR_OLD;
+        return TCUQ_ERROR_OLD;
     }
     if (tcuq_get_32(&bytes[TCUQ_BLOB_PRODUCT]) != loader->product) {
-        return TCUQ_BLOB_ERROR_PRODUCT;
+        return TCUQ_ERROR_PRODUCT;
     }
     return ((tcuq_get_32(&bytes[20]) == room->inputs) &&
             (tcuq_get_16(&bytes[TCUQ_BLOB_CLASSES]) == room->classes) &&
             (tcuq_get_16(&bytes[TCUQ_BLOB_WIDTH]) == room->width) &&
             (bytes[TCUQ_BLOB_HEALTH] == room->health_count))
-               ? TCUQ_BLOB_OK
-               : TCUQ_BLOB_ERROR_INPUTS;
+               ? TCUQ_OK
+               : TCUQ_ERROR_INPUTS;
 }
 
-tcuq_blob_status tcuq_blob_check_expiry(const tcuq_loader *loader, const uint8_t *bytes)
+tcuq_status tcuq_blob_check_expiry(const tcuq_loader *loader, const uint8_t *bytes)
 {
     const uint32_t expires = tcuq_get_32(&bytes[TCUQ_BLOB_EXPIRES]);
     uint32_t now = 0u;
@@ -118,7 +118,7 @@ tcuq_blob_status tcuq_blob_check_expiry(const tcuq_loader *loader, const uint8_t
         //@ calls tcuq_any_clock;
         now = loader->clock(loader->clock_context);
     }
-    return ((expires == 0u) || ((now != 0u) && (now < expires))) ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_EXPIRED;
+    return ((expires == 0u) || ((now != 0u) && (now < expires))) ? TCUQ_OK : TCUQ_ERROR_EXPIRED;
 }
 
 /* So many integers of so many bytes, from the blob's order into the CPU's. */
@@ -224,7 +224,7 @@ static void tcuq_blob_point(const tcuq_room *room, const uint8_t *bytes, tcuq_ta
     (void)tcuq_blob_take(tables, 2u, rows * profile->health_count);
 }
 
-tcuq_blob_status tcuq_blob_fill(const tcuq_loader *loader, const uint8_t *bytes)
+tcuq_status tcuq_blob_fill(tcuq_loader *loader, const uint8_t *bytes)
 {
     const tcuq_room *room = loader->room;
     tcuq_profile *profile = room->profile;
@@ -237,24 +237,24 @@ tcuq_blob_status tcuq_blob_fill(const tcuq_loader *loader, const uint8_t *bytes)
     if ((profile->lag_count == 0u) || (profile->lag_count > TCUQ_MAX_LAGS) ||
         (profile->lags[profile->lag_count - 1u] > room->past) || (profile->dimensions > room->dimensions) ||
         (profile->term_count > room->term_count) || (profile->channel_count > room->channel_count)) {
-        return TCUQ_BLOB_ERROR_ROOM;
+        return TCUQ_ERROR_ROOM;
     }
 #if !TCUQ_BLOB_IN_PLACE
     if (tables.left > room->table_bytes) {
-        return TCUQ_BLOB_ERROR_ROOM;
+        return TCUQ_ERROR_ROOM;
     }
     tables.to = (uint8_t *)room->tables;
 #endif
     tcuq_blob_point(room, bytes, &tables);
     if ((tables.left != 0u) || (bytes[TCUQ_BLOB_ROWS] == 0u) || (bytes[TCUQ_BLOB_DWELL] == 0u)) {
-        return TCUQ_BLOB_ERROR_DAMAGED;
+        return TCUQ_ERROR_DAMAGED;
     }
     profile->format = TCUQ_PROFILE_FORMAT;
-    return TCUQ_BLOB_OK;
+    return TCUQ_OK;
 }
 
-tcuq_blob_status tcuq_blob_load(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least)
+tcuq_status tcuq_blob_load(tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least)
 {
-    const tcuq_blob_status status = tcuq_blob_verify(loader, bytes, size, least);
-    return (status == TCUQ_BLOB_OK) ? tcuq_blob_fill(loader, bytes) : status;
+    const tcuq_status status = tcuq_blob_verify(loader, bytes, size, least);
+    return (status == TCUQ_OK) ? tcuq_blob_fill(loader, bytes) : status;
 }

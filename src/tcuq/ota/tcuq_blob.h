@@ -25,25 +25,6 @@ extern "C" {
 #define TCUQ_BLOB_IN_PLACE 0
 #endif
 
-typedef enum {
-    TCUQ_BLOB_OK = 0,
-    TCUQ_BLOB_ERROR_NULL = -1,      /* a pointer that must not be null is */
-    TCUQ_BLOB_ERROR_ALIGNMENT = -2, /* the blob does not begin at a multiple of 8 */
-    TCUQ_BLOB_ERROR_FORMAT = -3,    /* not a blob, or one of a format that this firmware does not read */
-    TCUQ_BLOB_ERROR_DAMAGED = -4,   /* cut off, or its tables do not fill it exactly */
-    TCUQ_BLOB_ERROR_FORGED = -5,    /* not signed by the key that it names, or that key is unknown */
-    TCUQ_BLOB_ERROR_OLD = -6,       /* replayed or downgraded: its number was used, or is below one that was */
-    TCUQ_BLOB_ERROR_INPUTS = -7,    /* made for other inputs than this firmware gives to tcuq_step */
-    TCUQ_BLOB_ERROR_ROOM = -8,      /* needs more memory than this firmware has for a profile */
-    TCUQ_BLOB_ERROR_PROFILE = -9,   /* tcuq_init refuses a value of the profile */
-    TCUQ_BLOB_ERROR_SELFTEST = -10, /* decides otherwise than on the host */
-    TCUQ_BLOB_ERROR_FLASH = -11,    /* a page could not be written */
-    TCUQ_BLOB_ERROR_TRIAL = -12,    /* a profile is on trial: confirm it, or restart until it is given up */
-    TCUQ_BLOB_ERROR_PRODUCT = -13,  /* made for another product */
-    TCUQ_BLOB_ERROR_EXPIRED = -14,  /* too old to be activated, or it expires and the time is unknown */
-    TCUQ_BLOB_ERROR_BUSY = -15      /* verifier, counter or external flash gave no answer: nothing is decided */
-} tcuq_blob_status;
-
 /* Where a profile goes, and what it may need at most: the memory that the monitor has. `tcuq export --ota`
  * writes one. */
 typedef struct {
@@ -77,26 +58,27 @@ typedef struct {
  * as its profile is used: flash that can be changed from outside is copied into RAM first.
  * loader: room and verify, none of them null. bytes: any content. size: bytes of the place that holds the blob.
  * least: a lower number is refused. No other call may use the room meanwhile. */
-tcuq_blob_status tcuq_blob_load(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least);
+TCUQ_MUST_CHECK tcuq_status tcuq_blob_load(tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least);
 
 /* Whether a blob is authentic, and its number, product and inputs are right; the room's profile is unchanged.
  * loader, bytes, size, least: those of tcuq_blob_load. */
-tcuq_blob_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least);
+TCUQ_MUST_CHECK tcuq_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size,
+                                             uint32_t least);
 
 /* EXPIRED if a blob must no longer be activated. One that is active does not end.
  * loader: that of tcuq_blob_verify, whose bytes these are. */
-tcuq_blob_status tcuq_blob_check_expiry(const tcuq_loader *loader, const uint8_t *bytes);
+TCUQ_MUST_CHECK tcuq_status tcuq_blob_check_expiry(const tcuq_loader *loader, const uint8_t *bytes);
 
 /* The room's profile becomes that of a blob. After an error it is one that tcuq_init refuses.
  * loader: that of tcuq_blob_verify, whose bytes these are, unchanged. */
-tcuq_blob_status tcuq_blob_fill(const tcuq_loader *loader, const uint8_t *bytes);
+TCUQ_MUST_CHECK tcuq_status tcuq_blob_fill(tcuq_loader *loader, const uint8_t *bytes);
 
 /* The number of a blob; bytes: that tcuq_blob_verify found right. */
 uint32_t tcuq_blob_number(const uint8_t *bytes);
 
 /* tcuq_init with the profile that was loaded from these bytes, then the blob's own steps, whose decisions must
  * be the host's; then tcuq_reset. The monitor's profile is the room's. */
-tcuq_blob_status tcuq_blob_selftest(const tcuq_monitor *monitor, const uint8_t *bytes);
+TCUQ_MUST_CHECK tcuq_status tcuq_blob_selftest(tcuq_monitor *monitor, const uint8_t *bytes);
 
 #ifdef __cplusplus
 }

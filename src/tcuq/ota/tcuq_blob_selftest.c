@@ -26,7 +26,7 @@ static uint32_t tcuq_chain(uint32_t chain, const tcuq_decision *decision)
 }
 
 /* One step on a row: its posterior, its features and its statistics of input health. */
-static uint32_t tcuq_blob_step(const tcuq_monitor *monitor, const uint8_t *bytes, uint32_t row, uint32_t chain)
+static uint32_t tcuq_blob_step(tcuq_monitor *monitor, const uint8_t *bytes, uint32_t row, uint32_t chain)
 {
     const tcuq_profile *profile = monitor->profile;
     const uint32_t rows = bytes[TCUQ_BLOB_ROWS];
@@ -48,10 +48,10 @@ static uint32_t tcuq_blob_step(const tcuq_monitor *monitor, const uint8_t *bytes
     return tcuq_chain(chain, &decision);
 }
 
-tcuq_blob_status tcuq_blob_selftest(const tcuq_monitor *monitor, const uint8_t *bytes)
+tcuq_status tcuq_blob_selftest(tcuq_monitor *monitor, const uint8_t *bytes)
 {
     if (tcuq_init(monitor) != TCUQ_OK) {
-        return TCUQ_BLOB_ERROR_PROFILE;
+        return TCUQ_ERROR_PROFILE;
     }
     uint32_t chain = 0u;
     uint32_t row = 0u;
@@ -68,5 +68,5 @@ tcuq_blob_status tcuq_blob_selftest(const tcuq_monitor *monitor, const uint8_t *
         }
     }
     tcuq_reset(monitor);
-    return (chain == tcuq_get_32(&bytes[TCUQ_BLOB_DECISIONS])) ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_SELFTEST;
+    return (chain == tcuq_get_32(&bytes[TCUQ_BLOB_DECISIONS])) ? TCUQ_OK : TCUQ_ERROR_SELFTEST;
 }

@@ -3,7 +3,7 @@
 #include "tcuq_switch.h"
 
 /* The lowest number that the firmware and the chip's counter let run. */
-static tcuq_blob_status tcuq_slots_least(const tcuq_slots *slots, uint32_t *least)
+static tcuq_status tcuq_slots_least(const tcuq_slots *slots, uint32_t *least)
 {
     uint32_t counted = 0u;
     bool known = true;
@@ -12,14 +12,14 @@ static tcuq_blob_status tcuq_slots_least(const tcuq_slots *slots, uint32_t *leas
         known = slots->counter->read(slots->counter->context, &counted);
     }
     if (!known) {
-        return TCUQ_BLOB_ERROR_BUSY;
+        return TCUQ_ERROR_BUSY;
     }
     *least = (counted < slots->first_number) ? slots->first_number : counted;
-    return TCUQ_BLOB_OK;
+    return TCUQ_OK;
 }
 
 /* Whether the blob in a slot is authentic, has this number or a higher one and is for this firmware. */
-static tcuq_blob_status tcuq_slot_check(const tcuq_slots *slots, uint8_t slot, uint32_t least)
+static tcuq_status tcuq_slot_check(const tcuq_slots *slots, uint8_t slot, uint32_t least)
 {
     bool there = true;
     if (slots->read != NULL) {
@@ -27,79 +27,79 @@ static tcuq_blob_status tcuq_slot_check(const tcuq_slots *slots, uint8_t slot, u
         there = slots->read(slots->read_context, slot);
     }
     if (!there) {
-        return TCUQ_BLOB_ERROR_BUSY;
+        return TCUQ_ERROR_BUSY;
     }
     return tcuq_blob_verify(&slots->loader, slots->slots[slot], slots->slot_bytes, least);
 }
 
 /* Whether a slot may run: the built-in profile, or the very blob that the switch knows. */
-static tcuq_blob_status tcuq_slot_permitted(const tcuq_slots *slots, uint8_t slot)
+static tcuq_status tcuq_slot_permitted(const tcuq_slots *slots, uint8_t slot)
 {
     uint32_t least = 0u;
     if (slot == TCUQ_SLOTS_BUILT_IN) {
-        return TCUQ_BLOB_OK;
+        return TCUQ_OK;
     }
-    tcuq_blob_status status = tcuq_slots_least(slots, &least);
-    if (status == TCUQ_BLOB_OK) {
+    tcuq_status status = tcuq_slots_least(slots, &least);
+    if (status == TCUQ_OK) {
         status = tcuq_slot_check(slots, slot, least);
     }
-    if (status != TCUQ_BLOB_OK) {
+    if (status != TCUQ_OK) {
         return status;
     }
-    return (tcuq_blob_number(slots->slots[slot]) == slots->state->numbers[slot]) ? TCUQ_BLOB_OK
-                                                                                 : TCUQ_BLOB_ERROR_OLD;
+    return (tcuq_blob_number(slots->slots[slot]) == slots->state->numbers[slot]) ? TCUQ_OK
+                                                                                 : TCUQ_ERROR_OLD;
 }
 
 /* Makes a slot's profile the monitor's; its blob was checked after the last restart. */
-static tcuq_blob_status tcuq_slot_load(const tcuq_slots *slots, const tcuq_monitor *monitor, uint8_t slot)
+static tcuq_status tcuq_slot_load(tcuq_slots *slots, tcuq_monitor *monitor, uint8_t slot)
 {
     if (slot == TCUQ_SLOTS_BUILT_IN) {
         *slots->loader.room->profile = *slots->built_in;
-        return (tcuq_init(monitor) == TCUQ_OK) ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_PROFILE;
+        return (tcuq_init(monitor) == TCUQ_OK) ? TCUQ_OK : TCUQ_ERROR_PROFILE;
     }
     const uint8_t *bytes = slots->slots[slot];
-    const tcuq_blob_status status = tcuq_blob_fill(&slots->loader, bytes);
-    return (status == TCUQ_BLOB_OK) ? tcuq_blob_selftest(monitor, bytes) : status;
+    const tcuq_status status = tcuq_blob_fill(&slots->loader, bytes);
+    return (status == TCUQ_OK) ? tcuq_blob_selftest(monitor, bytes) : status;
 }
 
-static tcuq_blob_status tcuq_slot_run(const tcuq_slots *slots, const tcuq_monitor *monitor, uint8_t slot)
+static tcuq_status tcuq_slot_run(tcuq_slots *slots, tcuq_monitor *monitor, uint8_t slot)
 {
-    const tcuq_blob_status status = tcuq_slot_load(slots, monitor, slot);
-    if (status == TCUQ_BLOB_OK) {
+    const tcuq_status status = tcuq_slot_load(slots, monitor, slot);
+    if (status == TCUQ_OK) {
         slots->state->running = slot;
     }
     return status;
 }
 
 /* Counts a restart of a profile on trial, before it is tried: one that hangs the device is given up too. */
-static tcuq_blob_status tcuq_slots_count(const tcuq_slots *slots)
+static tcuq_status tcuq_slots_count(const tcuq_slots *slots)
 {
     tcuq_slots_state next;
     tcuq_switch_copy(&next, slots->state);
     if (next.left == 0u) {
-        return TCUQ_BLOB_OK;
+        return TCUQ_OK;
     }
     next.left--;
     if (next.left == 0u) {
-        return TCUQ_BLOB_ERROR_TRIAL;
+        return TCUQ_ERROR_TRIAL;
     }
-    return tcuq_switch_write(slots, &next) ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_FLASH;
+    return tcuq_switch_write(slots, &next) ? TCUQ_OK : TCUQ_ERROR_FLASH;
 }
 
 /* The active profile is given up: the one before it runs, or the built-in one. */
-static void tcuq_slots_fall_back(const tcuq_slots *slots, const tcuq_monitor *monitor)
+static void tcuq_slots_fall_back(tcuq_slots *slots, tcuq_monitor *monitor)
 {
     tcuq_slots_state next;
     tcuq_switch_copy(&next, slots->state);
     next.active = next.before;
     next.before = TCUQ_SLOTS_BUILT_IN;
     next.left = 0u;
-    tcuq_blob_status status = tcuq_slot_permitted(slots, next.active);
-    const bool busy = status == TCUQ_BLOB_ERROR_BUSY;
-    if (status == TCUQ_BLOB_OK) {
+    tcuq_status status = tcuq_slot_permitted(slots, next.active);
+    const bool busy = status == TCUQ_ERROR_BUSY;
+    if (status == TCUQ_OK) {
         status = tcuq_slot_run(slots, monitor, next.active);
     }
-    if (status != TCUQ_BLOB_OK) {
+    if (status != TCUQ_OK) {
         next.active = TCUQ_SLOTS_BUILT_IN;
         (void)tcuq_slot_run(slots, monitor, TCUQ_SLOTS_BUILT_IN);
     }
@@ -108,22 +108,22 @@ static void tcuq_slots_fall_back(const tcuq_slots *slots, const tcuq_monitor *mo
     }
 }
 
-tcuq_blob_status tcuq_slots_start(const tcuq_slots *slots, const tcuq_monitor *monitor)
+tcuq_status tcuq_slots_start(tcuq_slots *slots, tcuq_monitor *monitor)
 {
     const tcuq_slots_state *state = slots->state;
     tcuq_switch_find(slots);
-    tcuq_blob_status status = tcuq_slot_permitted(slots, state->active);
-    if (status == TCUQ_BLOB_ERROR_BUSY) {
+    tcuq_status status = tcuq_slot_permitted(slots, state->active);
+    if (status == TCUQ_ERROR_BUSY) {
         (void)tcuq_slot_run(slots, monitor, TCUQ_SLOTS_BUILT_IN);
         return status;
     }
-    if (status == TCUQ_BLOB_OK) {
+    if (status == TCUQ_OK) {
         status = tcuq_slots_count(slots);
     }
-    if (status == TCUQ_BLOB_OK) {
+    if (status == TCUQ_OK) {
         status = tcuq_slot_run(slots, monitor, state->active);
     }
-    if (status != TCUQ_BLOB_OK) {
+    if (status != TCUQ_OK) {
         tcuq_slots_fall_back(slots, monitor);
     }
     return status;
@@ -138,27 +138,27 @@ uint8_t tcuq_slots_spare(const tcuq_slots *slots)
     return (state->active == 0u) ? 1u : 0u;
 }
 
-tcuq_blob_status tcuq_slots_activate(const tcuq_slots *slots, const tcuq_monitor *monitor)
+tcuq_status tcuq_slots_activate(tcuq_slots *slots, tcuq_monitor *monitor)
 {
     tcuq_slots_state next;
     tcuq_switch_copy(&next, slots->state);
     const uint8_t spare = tcuq_slots_spare(slots);
     uint32_t least = 0u;
     if (spare == TCUQ_SLOTS_BUILT_IN) {
-        return TCUQ_BLOB_ERROR_TRIAL;
+        return TCUQ_ERROR_TRIAL;
     }
-    tcuq_blob_status status = tcuq_slots_least(slots, &least);
-    if (status == TCUQ_BLOB_OK) {
+    tcuq_status status = tcuq_slots_least(slots, &least);
+    if (status == TCUQ_OK) {
         status = tcuq_slot_check(slots, spare, least);
     }
-    if (status == TCUQ_BLOB_OK) {
+    if (status == TCUQ_OK) {
         status = tcuq_blob_check_expiry(&slots->loader, slots->slots[spare]);
     }
-    const uint32_t number = (status == TCUQ_BLOB_OK) ? tcuq_blob_number(slots->slots[spare]) : 0u;
-    if ((status == TCUQ_BLOB_OK) && (number <= next.highest)) {
-        status = TCUQ_BLOB_ERROR_OLD;
+    const uint32_t number = (status == TCUQ_OK) ? tcuq_blob_number(slots->slots[spare]) : 0u;
+    if ((status == TCUQ_OK) && (number <= next.highest)) {
+        status = TCUQ_ERROR_OLD;
     }
-    if (status != TCUQ_BLOB_OK) {
+    if (status != TCUQ_OK) {
         return status; /* nothing has changed */
     }
     next.highest = number;
@@ -167,26 +167,26 @@ tcuq_blob_status tcuq_slots_activate(const tcuq_slots *slots, const tcuq_monitor
     next.active = spare;
     next.left = (slots->trial < UINT8_MAX) ? (uint8_t)(slots->trial + 1u) : UINT8_MAX;
     status = tcuq_slot_run(slots, monitor, spare);
-    if (status == TCUQ_BLOB_OK) {
-        status = tcuq_switch_write(slots, &next) ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_FLASH;
+    if (status == TCUQ_OK) {
+        status = tcuq_switch_write(slots, &next) ? TCUQ_OK : TCUQ_ERROR_FLASH;
     }
-    if (status != TCUQ_BLOB_OK) {
+    if (status != TCUQ_OK) {
         (void)tcuq_slot_run(slots, monitor, next.running); /* whose blob was checked when it started */
     }
     return status;
 }
 
-tcuq_blob_status tcuq_slots_confirm(const tcuq_slots *slots)
+tcuq_status tcuq_slots_confirm(tcuq_slots *slots)
 {
     tcuq_slots_state next;
     tcuq_switch_copy(&next, slots->state);
     if (next.running != next.active) {
-        return TCUQ_BLOB_ERROR_TRIAL;
+        return TCUQ_ERROR_TRIAL;
     }
     if (next.left != 0u) {
         next.left = 0u;
         if (!tcuq_switch_write(slots, &next)) {
-            return TCUQ_BLOB_ERROR_FLASH;
+            return TCUQ_ERROR_FLASH;
         }
     }
     if ((slots->counter != NULL) && (next.active != TCUQ_SLOTS_BUILT_IN)) {
@@ -199,7 +199,7 @@ tcuq_blob_status tcuq_slots_confirm(const tcuq_slots *slots)
             //@ calls tcuq_any_raise;
             done = slots->counter->raise(slots->counter->context, number);
         }
-        return done ? TCUQ_BLOB_OK : TCUQ_BLOB_ERROR_BUSY;
+        return done ? TCUQ_OK : TCUQ_ERROR_BUSY;
     }
-    return TCUQ_BLOB_OK;
+    return TCUQ_OK;
 }

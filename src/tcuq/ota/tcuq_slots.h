@@ -72,7 +72,7 @@ typedef struct {
  * state->running says which does. After BUSY it may be called again.
  * slots: the caller's configuration. monitor: with memory for every profile that may come. One caller at a time, and
  * no step of this monitor meanwhile. */
-tcuq_blob_status tcuq_slots_start(const tcuq_slots *slots, const tcuq_monitor *monitor);
+TCUQ_MUST_CHECK tcuq_status tcuq_slots_start(tcuq_slots *slots, tcuq_monitor *monitor);
 
 /* The slot of these slots that a new blob is to be written to; TCUQ_SLOTS_BUILT_IN if none is free: a profile is on
  * trial, or flash could not be written. */
@@ -82,11 +82,11 @@ uint8_t tcuq_slots_spare(const tcuq_slots *slots);
  * trial. Else the old one runs; if the new one got as far as memory, from its calibrated state: take a snapshot
  * before, and restore it after an error. A blob that is not authentic, new and in time never gets so far.
  * slots, monitor: those of tcuq_slots_start. */
-tcuq_blob_status tcuq_slots_activate(const tcuq_slots *slots, const tcuq_monitor *monitor);
+TCUQ_MUST_CHECK tcuq_status tcuq_slots_activate(tcuq_slots *slots, tcuq_monitor *monitor);
 
 /* The active profile of these slots works: it stays, and the counter is raised to its number. TRIAL if another one
  * runs. Calls after the first one write nothing, unless the counter could not be raised before. */
-tcuq_blob_status tcuq_slots_confirm(const tcuq_slots *slots);
+TCUQ_MUST_CHECK tcuq_status tcuq_slots_confirm(tcuq_slots *slots);
 
 #ifdef __cplusplus
 }

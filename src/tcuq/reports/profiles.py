@@ -16,6 +16,7 @@ from tcuq.reports.view import View
 KEY_COLUMNS = 11  # of a summary's line, before its text
 CPU = "cortex-m4"
 PARTS = {
+    "monitor": "pointers",
     "core": "ledger, bucket, epoch",
     "slots": "past steps",
     "posteriors": "past posteriors",

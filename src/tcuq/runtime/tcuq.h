@@ -1,8 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tcuq: tells when a tiny model should not be trusted. C99, integers only, no allocation, no globals.
  *
- * Configuration is a const tcuq_profile, made by the fit and its exporter. Memory is the caller's: a
- * const tcuq_monitor points at it. docs/spec/arithmetic.md is normative for every number here. */
+ * `tcuq export` makes a const tcuq_profile and a tcuq_monitor with its memory, tcuq_device. A program, but for the model:
+ *
+ *     #include "tcuq_device.h"
+ *     bool run_model(uint8_t *posterior, int8_t *features); void use(uint16_t label);
+ *     int main(void) {
+ *         uint8_t posterior[TCUQ_DEVICE_CLASSES];
+ *         int8_t features[TCUQ_DEVICE_FEATURE_BYTES];
+ *         tcuq_decision decision;
+ *         if (tcuq_device_selftest() != 0) return 1;
+ *         while (run_model(posterior, features)) {
+ *             tcuq_step(&tcuq_device, posterior, features, NULL, &decision);
+ *             if (decision.withheld == 0) use(decision.label);
+ *         }
+ *     }
+ *
+ * docs/spec/arithmetic.md is normative for every number here. */
 #ifndef TCUQ_H
 #define TCUQ_H
 
@@ -10,10 +24,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tcuq_status.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+#define TCUQ_VERSION "0.2.0"
 #define TCUQ_PROFILE_FORMAT 4u
 #define TCUQ_MAX_CLASSES 1000u
 #define TCUQ_MAX_OUTPUTS 8u
@@ -66,6 +83,13 @@ extern "C" {
 #ifndef TCUQ_WITH_TELEMETRY
 #define TCUQ_WITH_TELEMETRY 1
 #endif
+/* What a build adds: define as 1. */
+#ifndef TCUQ_WITH_UPLINK /* records to a fleet: tcuq_uplink.h */
+#define TCUQ_WITH_UPLINK 0
+#endif
+#ifndef TCUQ_WITH_OTA /* profiles over the air: tcuq_slots.h */
+#define TCUQ_WITH_OTA 0
+#endif
 
 /* For arrays of which two values are fetched at once. */
 #if defined(__GNUC__)
@@ -74,20 +98,12 @@ extern "C" {
 #define TCUQ_WORD_ALIGNED
 #endif
 
+/* What becomes of a step. */
 typedef enum {
-    TCUQ_OK = 0,
-    TCUQ_ERROR_NULL = -1,     /* a pointer that must not be null is */
-    TCUQ_ERROR_FORMAT = -2,   /* the profile is of another format */
-    TCUQ_ERROR_PROFILE = -3,  /* a value of the profile breaks its rule */
-    TCUQ_ERROR_BUILD = -4,    /* the profile needs a part this build leaves out */
-    TCUQ_ERROR_MEMORY = -5,   /* memory the profile needs is not given */
-    TCUQ_ERROR_BUFFER = -6,   /* the buffer is too small */
-    TCUQ_ERROR_SNAPSHOT = -7, /* the snapshot is damaged */
-    TCUQ_ERROR_FOREIGN = -8,  /* the snapshot belongs to another profile */
-    TCUQ_ERROR_VERSION = -9   /* the snapshot is of another version of the runtime's state */
-} tcuq_status;
-
-typedef enum { TCUQ_ACCEPT = 0, TCUQ_ABSTAIN = 1, TCUQ_DENIED = 2 } tcuq_outcome;
+    TCUQ_ACCEPT = 0,  /* no reason to withhold its output */
+    TCUQ_ABSTAIN = 1, /* withheld, and paid for from the budget */
+    TCUQ_DENIED = 2   /* there is a reason, but the budget is spent; the profile says whether it is withheld */
+} tcuq_outcome;
 
 /* Bits of tcuq_decision.reason: why a step asks to be withheld. */
 #define TCUQ_REASON_DOUBT 1u   /* its label is probably wrong: the risk is at or above the threshold */
@@ -95,15 +111,15 @@ typedef enum { TCUQ_ACCEPT = 0, TCUQ_ABSTAIN = 1, TCUQ_DENIED = 2 } tcuq_outcome
 
 /* Signals, in the order of the profile's tables; a term reads one of the first seven. */
 typedef enum {
-    TCUQ_DIVERGENCE = 0,
-    TCUQ_INSTABILITY = 1,
-    TCUQ_INCONSISTENCY = 2,
-    TCUQ_DOUBT = 3,
+    TCUQ_DIVERGENCE = 0,    /* from the posteriors of the steps before: a mixture's entropy */
+    TCUQ_INSTABILITY = 1,   /* of the features: their angle to those of the steps before */
+    TCUQ_INCONSISTENCY = 2, /* share of the steps before with another label */
+    TCUQ_DOUBT = 3,         /* the posterior's own: its entropy and its missing confidence, blended */
     TCUQ_LOW_CONFIDENCE = 4, /* without classes: departure, how far the outputs are from calibration's middle */
-    TCUQ_NOVELTY = 5,
-    TCUQ_CONTRADICTION = 6,
-    TCUQ_RISK = 7, /* a channel's alone: log-odds of the risk */
-    TCUQ_HEALTH = 8 /* a channel's alone */
+    TCUQ_NOVELTY = 5,       /* of the features: squared distance to the nearest class of calibration */
+    TCUQ_CONTRADICTION = 6, /* how much the past speaks against the label */
+    TCUQ_RISK = 7,          /* a channel's alone: log-odds of the risk */
+    TCUQ_HEALTH = 8         /* a channel's alone: squared distance of input health from calibration */
 } tcuq_signal;
 
 #define TCUQ_SIGNALS 7u
@@ -315,7 +331,7 @@ typedef struct {
 
 /* Checks everything once and starts from the calibrated state; tcuq_step then needs no checks.
  * monitor: its profile and the caller's memory; null or an unsound profile is refused, whatever it holds. */
-tcuq_status tcuq_init(const tcuq_monitor *monitor);
+TCUQ_MUST_CHECK tcuq_status tcuq_init(tcuq_monitor *monitor);
 
 /* One step. It ends for every value of the inputs.
  * monitor: after tcuq_init.
@@ -324,15 +340,15 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor);
  * features: `width` bytes in the profile's scale; not read, and may be null, if width is 0.
  * health: health_count statistics in Q10; null: this step carries none.
  * decision: written whole. */
-void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
+void tcuq_step(tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                const int16_t *health, tcuq_decision *decision);
 
 /* Back to the state tcuq_init left. monitor: after tcuq_init. */
-void tcuq_reset(const tcuq_monitor *monitor);
+void tcuq_reset(tcuq_monitor *monitor);
 
 /* After a gap: forgets the past, keeps threshold, budget, evidence and unfinished blocks. monitor: after
  * tcuq_init. */
-void tcuq_reset_history(const tcuq_monitor *monitor);
+void tcuq_reset_history(tcuq_monitor *monitor);
 
 /* Whether an alarm was raised since tcuq_init or tcuq_reset, also before a tcuq_restore: a profile's promise
  * on the accepted error is void from then on. monitor: after tcuq_init; only read. */
@@ -341,7 +357,7 @@ bool tcuq_alarm_stands(const tcuq_monitor *monitor);
 /* After a repair: forgets what the alarm learned and that one was raised; it compares with calibration again, as
  * after a boot, so that the same fault is found as fast when it returns. Past, level, budget, epoch and telemetry
  * stay; the warm-up of an adaptive threshold begins again. monitor: after tcuq_init. */
-void tcuq_alarm_acknowledge(const tcuq_monitor *monitor);
+void tcuq_alarm_acknowledge(tcuq_monitor *monitor);
 
 /* log2 of the running epoch's e-value, in 1/256 bit; the lowest value means an e-value of 0. monitor: after
  * tcuq_init; only read. */
@@ -354,14 +370,14 @@ uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor);
  * monitor: after tcuq_init; only read.
  * buffer: takes tcuq_snapshot_size bytes; null is refused. After an error it holds what it held.
  * size: bytes that buffer has room for; too few are refused. */
-tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
+TCUQ_MUST_CHECK tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
 
 /* Refuses a snapshot that is damaged, foreign or of another version and then changes nothing; one whose checksum
  * is true but whose values no step can leave resets the monitor.
  * monitor: after tcuq_init with the profile that the snapshot was taken with.
  * buffer: any bytes; null is refused.
  * size: as many as there are; other than tcuq_snapshot_size is refused. */
-tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
+tcuq_status tcuq_restore(tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
 
 #if TCUQ_WITH_TELEMETRY
 /* Fills the caller's buffer with a telemetry record (docs/spec/record.md).
@@ -369,11 +385,12 @@ tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uin
  * identity: of device, firmware, boot and record; null is refused.
  * buffer: takes TCUQ_RECORD_BYTES; null is refused.
  * size: bytes that buffer has room for; too few are refused. */
-tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identity, uint8_t *buffer,
-                        uint32_t size);
+TCUQ_MUST_CHECK tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identity, uint8_t *buffer,
+                                        uint32_t size);
 #endif
 
-/* A line for each status; any other number is "unknown". The text is constant. */
+/* A line for each status; any other number is "unknown", and in a build without uplink and profiles over the air
+ * their statuses too. The text is constant. */
 const char *tcuq_strerror(tcuq_status status);
 
 #ifdef __cplusplus

@@ -335,8 +335,7 @@ tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t
     requires \separated(buffer + (0 .. size - 1), TCUQ_CHANNEL_STATES,
       monitor->profile->channels + (0 .. monitor->profile->channel_count - 1));
     assigns buffer[0 .. size - 1]; */
-tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identity, uint8_t *buffer,
-                        uint32_t size);
+tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identity, uint8_t *buffer, uint32_t size);
 
 /*@ requires tcuq_held(monitor);
     assigns *TCUQ_SLOTS;

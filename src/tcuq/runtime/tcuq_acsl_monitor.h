@@ -40,7 +40,7 @@ static bool tcuq_memory_given(const tcuq_monitor *monitor);
         (monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor));
     assigns TCUQ_STATE;
     ensures \result == TCUQ_OK ==> tcuq_profile_ok{Pre}(monitor->profile) && tcuq_state_ok(monitor); */
-tcuq_status tcuq_init(const tcuq_monitor *monitor);
+tcuq_status tcuq_init(tcuq_monitor *monitor);
 
 /* What a step gives back is no part of the terms' tables. */
 /*@ predicate tcuq_no_term(tcuq_profile *p, tcuq_decision *d) =
@@ -113,7 +113,7 @@ static void tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posteri
     ensures tcuq_ledger_ok(monitor) && tcuq_tokens_ok(monitor) && tcuq_recent_ok(monitor);
     ensures tcuq_smoothed_ok(monitor) && tcuq_kept_ok(monitor);
     ensures tcuq_epoch_ok(monitor) && tcuq_alarm_ok(monitor) && tcuq_histogram_ok(monitor); */
-void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
+void tcuq_step(tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                const int16_t *health, tcuq_decision *decision);
 
 /*@ requires \valid_read(monitor) && \valid_read(monitor->core);
@@ -125,12 +125,12 @@ bool tcuq_alarm_stands(const tcuq_monitor *monitor);
     assigns TCUQ_KEPT_CLASSES, monitor->core->next, monitor->core->filled, monitor->core->recent_q18, *TCUQ_SMOOTHED;
     ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor) && tcuq_smoothed_ok(monitor) && tcuq_recent_ok(monitor);
     ensures tcuq_kept_ok(monitor); */
-void tcuq_reset_history(const tcuq_monitor *monitor);
+void tcuq_reset_history(tcuq_monitor *monitor);
 
 /*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_tables_ready(monitor));
     assigns TCUQ_STATE;
     ensures tcuq_state_ok(monitor); */
-void tcuq_reset(const tcuq_monitor *monitor);
+void tcuq_reset(tcuq_monitor *monitor);
 
 /*@ requires tcuq_held(monitor) && tcuq_state_ok(monitor);
     requires monitor->profile->term_count != 0 ==> tcuq_tables_ready(monitor);
@@ -139,6 +139,6 @@ void tcuq_reset(const tcuq_monitor *monitor);
       TCUQ_SMOOTHED, TCUQ_CHANNEL_STATES, TCUQ_COUNTERS);
     assigns TCUQ_STATE;
     ensures tcuq_state_ok(monitor); */
-tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
+tcuq_status tcuq_restore(tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size);
 
 #endif

@@ -46,7 +46,7 @@ typedef struct {
 
 /* Checks everything once and begins a window; the functions below then need no checks.
  * health: groups, channels and group_count are the caller's; null and unsound ones are refused. */
-tcuq_status tcuq_health_init(tcuq_health *health);
+TCUQ_MUST_CHECK tcuq_status tcuq_health_init(tcuq_health *health);
 
 /* Adds a frame: one sample of every channel. Fit for a sampling interrupt. A window takes its first 65,535
  * frames; those after them are ignored.
@@ -64,7 +64,7 @@ void tcuq_health_fold_frames(tcuq_health *health, const int16_t *frames, uint32_
  * window has no frame.
  * health: after tcuq_health_init.
  * statistics: takes three numbers for each group, four for one with spread. */
-bool tcuq_health_finish(tcuq_health *health, int16_t *statistics);
+TCUQ_MUST_CHECK bool tcuq_health_finish(tcuq_health *health, int16_t *statistics);
 
 #ifdef __cplusplus
 }

@@ -2,25 +2,64 @@
 /* Monitor: checks a profile once, stage by stage, then composes the stages. */
 #include "tcuq_internal.h"
 
-/* One text after another, from TCUQ_OK down; the last is of every other status. */
+#if TCUQ_WITH_UPLINK || TCUQ_WITH_OTA
+#define TCUQ_LAST_ERROR TCUQ_ERROR_BUSY
+#define TCUQ_LAST_NOTICE TCUQ_OLDER
+#else
+#define TCUQ_LAST_ERROR TCUQ_ERROR_VERSION
+#define TCUQ_LAST_NOTICE TCUQ_OK
+#endif
+
+/* One text after another: TCUQ_OK, the errors downwards, the notices upwards; the last is of any other status. */
 static const char tcuq_texts[] = "done\0"
                                  "null pointer\0"
-                                 "profile of another format\0"
+                                 "another format\0"
                                  "profile out of range\0"
                                  "part left out\0"
                                  "memory not given\0"
-                                 "buffer too small\0"
+                                 "buffer of a wrong size\0"
                                  "snapshot damaged\0"
-                                 "snapshot of another profile\0"
+                                 "of another profile or device\0"
                                  "snapshot of another version\0"
+#if TCUQ_WITH_UPLINK || TCUQ_WITH_OTA
+                                 "uplink out of range or order\0"
+                                 "no slot left\0"
+                                 "snapshot not written\0"
+                                 "no record\0"
+                                 "no number left\0"
+                                 "snapshot inconsistent\0"
+                                 "not authentic\0"
+                                 "blob not aligned\0"
+                                 "blob damaged\0"
+                                 "number used before\0"
+                                 "made for other inputs\0"
+                                 "needs more memory\0"
+                                 "self-test failed\0"
+                                 "flash not written\0"
+                                 "profile on trial\0"
+                                 "made for another product\0"
+                                 "expired\0"
+                                 "no answer yet\0"
+                                 "new boot\0"
+                                 "not due\0"
+                                 "older snapshot\0"
+#endif
                                  "unknown";
 
 const char *tcuq_strerror(tcuq_status status)
 {
-    const bool known = (status <= TCUQ_OK) && (status >= TCUQ_ERROR_VERSION);
-    int32_t left = known ? -(int32_t)status : 1 - (int32_t)TCUQ_ERROR_VERSION;
+    const int32_t errors = -(int32_t)TCUQ_LAST_ERROR;
+    const int32_t notices = (int32_t)TCUQ_LAST_NOTICE;
+    int32_t left = 1 + errors + notices; /* texts before the one of this status */
     uint32_t at = 0u;
-    /*@ loop invariant at < sizeof(tcuq_texts) && left <= 10;
+    if ((status <= TCUQ_OK) && (status >= TCUQ_LAST_ERROR)) {
+        left = -(int32_t)status;
+    } else if ((status > TCUQ_OK) && (status <= TCUQ_LAST_NOTICE)) {
+        left = errors + (int32_t)status;
+    } else {
+        /* unknown */
+    }
+    /*@ loop invariant at < sizeof(tcuq_texts) && left <= 31;
         loop assigns at, left;
         loop variant sizeof(tcuq_texts) - at; */
     while ((left > 0) && (at < (sizeof(tcuq_texts) - 1u))) {
@@ -56,7 +95,7 @@ static bool tcuq_memory_given(const tcuq_monitor *monitor)
            ((profile->channels == NULL) || (monitor->channels != NULL));
 }
 
-tcuq_status tcuq_init(const tcuq_monitor *monitor)
+tcuq_status tcuq_init(tcuq_monitor *monitor)
 {
     if ((monitor == NULL) || (monitor->profile == NULL)) {
         return TCUQ_ERROR_NULL;
@@ -84,7 +123,7 @@ tcuq_status tcuq_init(const tcuq_monitor *monitor)
     return TCUQ_OK;
 }
 
-void tcuq_step(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
+void tcuq_step(tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                const int16_t *health, tcuq_decision *decision)
 {
     tcuq_signals signals;
@@ -117,7 +156,7 @@ bool tcuq_alarm_stands(const tcuq_monitor *monitor)
     return monitor->core->cause != 0u;
 }
 
-void tcuq_alarm_acknowledge(const tcuq_monitor *monitor)
+void tcuq_alarm_acknowledge(tcuq_monitor *monitor)
 {
     monitor->core->age = 0u;
     monitor->core->cause = 0u;
@@ -127,7 +166,7 @@ void tcuq_alarm_acknowledge(const tcuq_monitor *monitor)
 #endif
 }
 
-void tcuq_reset_history(const tcuq_monitor *monitor)
+void tcuq_reset_history(tcuq_monitor *monitor)
 {
     tcuq_signals_reset(monitor);
 #if TCUQ_WITH_ANCHORED
@@ -137,7 +176,7 @@ void tcuq_reset_history(const tcuq_monitor *monitor)
 #endif
 }
 
-void tcuq_reset(const tcuq_monitor *monitor)
+void tcuq_reset(tcuq_monitor *monitor)
 {
     tcuq_reset_history(monitor);
     monitor->core->last_epoch_evidence = INT8_MIN;

@@ -8,8 +8,7 @@
 #define TCUQ_RECORD_VERSION 3u
 #define TCUQ_RECORD_AMBER 8u /* beside the cause */
 
-tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identity, uint8_t *buffer,
-                        uint32_t size)
+tcuq_status tcuq_record(const tcuq_monitor *monitor, const tcuq_identity *identity, uint8_t *buffer, uint32_t size)
 {
     if ((identity == NULL) || (monitor->telemetry == NULL)) {
         return TCUQ_ERROR_NULL;

@@ -258,7 +258,7 @@ static bool tcuq_state_possible(const tcuq_monitor *monitor)
     return (monitor->telemetry == NULL) || (monitor->telemetry->histogram_shift < 32u);
 }
 
-tcuq_status tcuq_restore(const tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size)
+tcuq_status tcuq_restore(tcuq_monitor *monitor, const uint8_t *buffer, uint32_t size)
 {
     if ((buffer == NULL) || (size < (TCUQ_SNAPSHOT_HEAD + TCUQ_SNAPSHOT_CRC))) {
         return TCUQ_ERROR_SNAPSHOT;

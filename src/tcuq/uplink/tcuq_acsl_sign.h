@@ -10,8 +10,8 @@
     requires to == record || \separated(to + (0 .. size - 1), record + (0 .. TCUQ_RECORD_BYTES - 1));
     requires mac == \null || mac == &tcuq_any_mac;
     assigns to[0 .. TCUQ_SIGNED_BYTES - 1]; */
-tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac mac, void *context,
-                                    uint8_t *to, uint32_t size);
+tcuq_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac mac, void *context, uint8_t *to,
+                             uint32_t size);
 
 /*@ requires \valid_read(ack + (0 .. TCUQ_SIGNED_ACK_BYTES - 1)) && mac == &tcuq_any_mac;
     assigns \nothing;

@@ -86,13 +86,13 @@ uint8_t tcuq_uplink_page(const tcuq_uplink *uplink);
 /*@ requires tcuq_row_ok(uplink) && (buffer == \null || \valid(buffer + (0 .. size - 1)));
     requires TCUQ_ROW_APART(buffer + (0 .. size - 1));
     assigns uplink->state->writes, uplink->state->unsaved, buffer[0 .. size - 1];
-    ensures \result == TCUQ_UPLINK_OK ==> uplink->state->writes == \old(uplink->state->writes) - 1;
-    ensures \result != TCUQ_UPLINK_OK ==> uplink->state->writes == \old(uplink->state->writes); */
-tcuq_uplink_status tcuq_uplink_snapshot(const tcuq_uplink *uplink, uint8_t *buffer, uint32_t size);
+    ensures \result == TCUQ_OK ==> uplink->state->writes == \old(uplink->state->writes) - 1;
+    ensures \result != TCUQ_OK ==> uplink->state->writes == \old(uplink->state->writes); */
+tcuq_status tcuq_uplink_snapshot(tcuq_uplink *uplink, uint8_t *buffer, uint32_t size);
 
 /*@ requires tcuq_row_ok(uplink);
     assigns uplink->state->unsaved, uplink->state->page, uplink->state->saves; */
-tcuq_uplink_status tcuq_uplink_saved(const tcuq_uplink *uplink);
+tcuq_status tcuq_uplink_saved(tcuq_uplink *uplink);
 
 /*@ requires tcuq_row_ok(uplink) && \valid_read(bytes + (0 .. TCUQ_SNAPSHOT_BYTES - 1)) && bytes[33] <= uplink->slots;
     assigns \nothing; */
@@ -100,9 +100,9 @@ static bool tcuq_row_consistent(const tcuq_uplink *uplink, const uint8_t *bytes)
 
 /*@ requires tcuq_row_ok(uplink) && (bytes == \null || \valid_read(bytes + (0 .. size - 1)));
     assigns \nothing;
-    ensures \result == TCUQ_UPLINK_OK ==>
+    ensures \result == TCUQ_OK ==>
       bytes != \null && TCUQ_SNAPSHOT_BYTES <= size && bytes[33] <= uplink->slots; */
-static tcuq_uplink_status tcuq_snapshot_sound(const tcuq_uplink *uplink, const uint8_t *bytes, uint32_t size);
+static tcuq_status tcuq_snapshot_sound(const tcuq_uplink *uplink, const uint8_t *bytes, uint32_t size);
 
 /* Whatever bytes the flash held. */
 /*@ requires tcuq_row_ok(uplink) && (bytes == \null || \valid_read(bytes + (0 .. size - 1)));
@@ -110,9 +110,8 @@ static tcuq_uplink_status tcuq_snapshot_sound(const tcuq_uplink *uplink, const u
     assigns uplink->state->saves, uplink->state->boot, uplink->state->sequence, uplink->state->sent,
       uplink->state->clock_s, uplink->state->page, uplink->state->count, uplink->state->phase, TCUQ_ROW;
     ensures uplink->state->count <= uplink->slots;
-    ensures \result == TCUQ_UPLINK_OK ==> uplink->state->page < uplink->pages; */
-tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, uint8_t page, const uint8_t *bytes,
-                                       uint32_t size);
+    ensures \result == TCUQ_OK ==> uplink->state->page < uplink->pages; */
+tcuq_status tcuq_uplink_restore(tcuq_uplink *uplink, uint8_t page, const uint8_t *bytes, uint32_t size);
 
 /*@ requires tcuq_row_ok(uplink);
     assigns uplink->state->count, uplink->state->wait_s, uplink->state->tries, uplink->state->due, TCUQ_ROW;
@@ -125,11 +124,11 @@ static void tcuq_uplink_clear(const tcuq_uplink *uplink, uint32_t boot, uint32_t
     assigns uplink->state->boot, uplink->state->sequence, uplink->state->sent, uplink->state->count,
       uplink->state->stepped, uplink->state->due;
     ensures uplink->state->boot >= \old(uplink->state->boot);
-    ensures \result == TCUQ_UPLINK_NEW_BOOT ==> uplink->state->boot > \old(uplink->state->boot);
-    ensures \result == TCUQ_UPLINK_NEW_BOOT && uplink->mac == \null ==>
+    ensures \result == TCUQ_NEW_BOOT ==> uplink->state->boot > \old(uplink->state->boot);
+    ensures \result == TCUQ_NEW_BOOT && uplink->mac == \null ==>
       uplink->state->boot <= \old(uplink->state->boot) + TCUQ_UPLINK_MAX_STEP;
     ensures uplink->state->count == 0 || uplink->state->count == \old(uplink->state->count); */
-static tcuq_uplink_status tcuq_uplink_move_on(const tcuq_uplink *uplink, uint32_t boot);
+static tcuq_status tcuq_uplink_move_on(const tcuq_uplink *uplink, uint32_t boot);
 
 /* Whatever bytes came from the network. */
 /*@ requires tcuq_uplink_ok(uplink) && tcuq_row_ok(uplink) && tcuq_signing_ok(uplink);
@@ -139,7 +138,7 @@ static tcuq_uplink_status tcuq_uplink_move_on(const tcuq_uplink *uplink, uint32_
       uplink->state->sequence, uplink->state->sent, uplink->state->count, uplink->state->stepped, TCUQ_ROW;
     ensures uplink->state->count <= uplink->slots;
     ensures uplink->state->boot >= \old(uplink->state->boot); */
-tcuq_uplink_status tcuq_uplink_stored(const tcuq_uplink *uplink, const uint8_t *ack, uint32_t size, uint32_t now_s);
+tcuq_status tcuq_uplink_stored(tcuq_uplink *uplink, const uint8_t *ack, uint32_t size, uint32_t now_s);
 
 /*@ requires \valid_read(uplink) && interval_s != 0;
     assigns \nothing;
@@ -194,11 +193,11 @@ static bool tcuq_uplink_sound(const tcuq_uplink *uplink);
 /*@ requires uplink == \null || \valid_read(uplink);
     requires uplink != \null && uplink->state != \null ==> \valid(uplink->state) && \separated(uplink, uplink->state);
     assigns *uplink->state;
-    ensures \result == TCUQ_UPLINK_OK ==> tcuq_uplink_rules(uplink);
-    ensures \result == TCUQ_UPLINK_OK ==> \valid(uplink->state) && \separated(uplink, uplink->state);
-    ensures \result == TCUQ_UPLINK_OK ==>
+    ensures \result == TCUQ_OK ==> tcuq_uplink_rules(uplink);
+    ensures \result == TCUQ_OK ==> \valid(uplink->state) && \separated(uplink, uplink->state);
+    ensures \result == TCUQ_OK ==>
       uplink->state->tries == 0 && uplink->state->writes == 0 && uplink->state->count == 0; */
-tcuq_uplink_status tcuq_uplink_init(const tcuq_uplink *uplink);
+tcuq_status tcuq_uplink_init(tcuq_uplink *uplink);
 
 /* A boot's number is used once. */
 /*@ requires tcuq_uplink_ok(uplink) && (monitor == \null || \valid_read(monitor));
@@ -206,10 +205,10 @@ tcuq_uplink_status tcuq_uplink_init(const tcuq_uplink *uplink);
       \separated(monitor->telemetry, monitor) && \separated(monitor->telemetry, uplink) &&
       \separated(monitor->telemetry, uplink->state) && \separated(monitor, uplink->state);
     assigns *uplink->state, *monitor->telemetry;
-    ensures \old(uplink->state->sequence) != 0 && \result == TCUQ_UPLINK_OK ==>
+    ensures \old(uplink->state->sequence) != 0 && \result == TCUQ_OK ==>
       uplink->state->boot == \old(uplink->state->boot) + 1 && uplink->state->sequence == 0;
-    ensures \result == TCUQ_UPLINK_OK ==> tcuq_uplink_ok(uplink) && uplink->state->phase == TCUQ_RUNNING; */
-tcuq_uplink_status tcuq_uplink_begin(const tcuq_uplink *uplink, const tcuq_monitor *monitor, uint32_t now_s);
+    ensures \result == TCUQ_OK ==> tcuq_uplink_ok(uplink) && uplink->state->phase == TCUQ_RUNNING; */
+tcuq_status tcuq_uplink_begin(tcuq_uplink *uplink, tcuq_monitor *monitor, uint32_t now_s);
 
 /* A monitor after tcuq_init, whose memory and the uplink's are apart. */
 #define TCUQ_UPLINK_MONITOR \
@@ -231,23 +230,23 @@ tcuq_uplink_status tcuq_uplink_begin(const tcuq_uplink *uplink, const tcuq_monit
       uplink->state->sequence, uplink->state->unsaved, TCUQ_ROW;
     ensures uplink->state->count <= uplink->slots;
     ensures uplink->state->tries <= 16;
-    ensures \result == TCUQ_UPLINK_OK ==> 1 <= uplink->state->count && uplink->state->unsaved == TCUQ_UNSAVED; */
-static tcuq_uplink_status tcuq_uplink_make(const tcuq_uplink *uplink, const tcuq_monitor *monitor,
-                                           const tcuq_identity *identity);
+    ensures \result == TCUQ_OK ==> 1 <= uplink->state->count && uplink->state->unsaved == TCUQ_UNSAVED; */
+static tcuq_status tcuq_uplink_make(const tcuq_uplink *uplink, const tcuq_monitor *monitor,
+                                    const tcuq_identity *identity);
 
 /*@ requires tcuq_uplink_begun(uplink) && (identity == \null || (\valid_read(identity) && TCUQ_ROW_APART(identity)));
     requires monitor == \null || TCUQ_UPLINK_MONITOR;
     assigns *uplink->state, TCUQ_ROW;
     ensures uplink->state->count <= uplink->slots && uplink->state->tries <= 16; */
-tcuq_uplink_status tcuq_uplink_record(const tcuq_uplink *uplink, const tcuq_monitor *monitor,
-                                      const tcuq_identity *identity, uint32_t now_s);
+tcuq_status tcuq_uplink_record(tcuq_uplink *uplink, const tcuq_monitor *monitor, const tcuq_identity *identity,
+                               uint32_t now_s);
 
 /* Nothing is sent that is not in flash. */
 /*@ requires tcuq_uplink_begun(uplink);
     assigns TCUQ_UPLINK_TIMES, uplink->state->sent, uplink->state->tries, uplink->state->random;
-    ensures \result == TCUQ_UPLINK_OK ==> uplink->state->unsaved == TCUQ_SAVED && 1 <= uplink->state->count;
-    ensures \result != TCUQ_UPLINK_OK ==> uplink->state->sent == \old(uplink->state->sent);
+    ensures \result == TCUQ_OK ==> uplink->state->unsaved == TCUQ_SAVED && 1 <= uplink->state->count;
+    ensures \result != TCUQ_OK ==> uplink->state->sent == \old(uplink->state->sent);
     ensures uplink->state->tries <= 16; */
-tcuq_uplink_status tcuq_uplink_run(const tcuq_uplink *uplink, uint32_t now_s);
+tcuq_status tcuq_uplink_run(tcuq_uplink *uplink, uint32_t now_s);
 
 #endif

@@ -13,21 +13,21 @@
 #define TCUQ_RECORD_PLAIN 3u
 #define TCUQ_RECORD_SIGNED 4u
 
-tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac mac, void *context,
-                                    uint8_t *to, uint32_t size)
+tcuq_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac mac, void *context, uint8_t *to,
+                             uint32_t size)
 {
     if ((to == NULL) || (size < TCUQ_SIGNED_BYTES)) {
-        return TCUQ_UPLINK_ERROR_BUFFER;
+        return TCUQ_ERROR_BUFFER;
     }
     if ((record == NULL) || (mac == NULL) || (record[0] != TCUQ_RECORD_PLAIN)) {
-        return TCUQ_UPLINK_ERROR_RECORD;
+        return TCUQ_ERROR_RECORD;
     }
     tcuq_copy_bytes(to, record, TCUQ_RECORD_COMMON);
     to[0] = TCUQ_RECORD_SIGNED;
     to[TCUQ_RECORD_COMMON] = key;
     //@ calls tcuq_any_mac;
     mac(context, to, TCUQ_RECORD_COMMON + 1u, &to[TCUQ_RECORD_COMMON + 1u]);
-    return TCUQ_UPLINK_OK;
+    return TCUQ_OK;
 }
 
 bool tcuq_ack_is_authentic(const uint8_t *ack, uint8_t key, tcuq_mac mac, void *context)

@@ -3,8 +3,8 @@
 #ifndef TCUQ_SIGN_H
 #define TCUQ_SIGN_H
 
+#include "tcuq.h"
 #include "tcuq_tag.h"
-#include "tcuq_uplink_status.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -19,13 +19,13 @@ extern "C" {
  * mac, context: the device's function and its first argument; a null mac is refused.
  * to: takes the signed record, and may be record itself; null is refused.
  * size: bytes that it has room for; fewer than TCUQ_SIGNED_BYTES are refused. */
-tcuq_uplink_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac mac, void *context,
-                                    uint8_t *to, uint32_t size);
+TCUQ_MUST_CHECK tcuq_status tcuq_sign_record(const uint8_t *record, uint8_t key, tcuq_mac mac, void *context,
+                                             uint8_t *to, uint32_t size);
 
 /* Whether an acknowledgement of TCUQ_SIGNED_ACK_BYTES carries the tag of this key. It takes equally long
  * wherever the tag is wrong.
  * ack: TCUQ_SIGNED_ACK_BYTES. key: the key's number. mac, context: the device's function and its argument. */
-bool tcuq_ack_is_authentic(const uint8_t *ack, uint8_t key, tcuq_mac mac, void *context);
+TCUQ_MUST_CHECK bool tcuq_ack_is_authentic(const uint8_t *ack, uint8_t key, tcuq_mac mac, void *context);
 
 #ifdef __cplusplus
 }

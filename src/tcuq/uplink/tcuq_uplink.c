@@ -15,25 +15,25 @@ static bool tcuq_uplink_sound(const tcuq_uplink *uplink)
            (uplink->resend_s >= 1u) && (uplink->longest_s >= uplink->resend_s);
 }
 
-tcuq_uplink_status tcuq_uplink_init(const tcuq_uplink *uplink)
+tcuq_status tcuq_uplink_init(tcuq_uplink *uplink)
 {
     if ((uplink == NULL) || !tcuq_uplink_sound(uplink)) {
-        return TCUQ_UPLINK_ERROR_CONFIG;
+        return TCUQ_ERROR_CONFIG;
     }
     const tcuq_uplink_state fresh = {0};
     *uplink->state = fresh;
-    return TCUQ_UPLINK_OK;
+    return TCUQ_OK;
 }
 
-tcuq_uplink_status tcuq_uplink_begin(const tcuq_uplink *uplink, const tcuq_monitor *monitor, uint32_t now_s)
+tcuq_status tcuq_uplink_begin(tcuq_uplink *uplink, tcuq_monitor *monitor, uint32_t now_s)
 {
     tcuq_uplink_state *state = uplink->state;
     if ((monitor == NULL) || (monitor->telemetry == NULL)) {
-        return TCUQ_UPLINK_ERROR_RECORD;
+        return TCUQ_ERROR_RECORD;
     }
     if (state->sequence != 0u) { /* else its id was never used */
         if (state->boot == UINT32_MAX) {
-            return TCUQ_UPLINK_ERROR_EXHAUSTED;
+            return TCUQ_ERROR_EXHAUSTED;
         }
         state->boot++;
         state->sequence = 0u;
@@ -49,12 +49,12 @@ tcuq_uplink_status tcuq_uplink_begin(const tcuq_uplink *uplink, const tcuq_monit
     /* An odd number is not 0, from which xorshift would never get away. */
     state->random = (tcuq_place_s(uplink, UINT32_MAX) ^ (state->boot * 0x9E3779B1u)) | 1u;
     tcuq_telemetry_reset(monitor);
-    return TCUQ_UPLINK_OK;
+    return TCUQ_OK;
 }
 
 /* Makes a record into a slot. */
-static tcuq_uplink_status tcuq_uplink_make(const tcuq_uplink *uplink, const tcuq_monitor *monitor,
-                                           const tcuq_identity *identity)
+static tcuq_status tcuq_uplink_make(const tcuq_uplink *uplink, const tcuq_monitor *monitor,
+                                    const tcuq_identity *identity)
 {
     tcuq_uplink_state *state = uplink->state;
     uint8_t record[TCUQ_SIGNED_BYTES];
@@ -73,10 +73,10 @@ static tcuq_uplink_status tcuq_uplink_make(const tcuq_uplink *uplink, const tcuq
     //@ assert tcuq_alarm_ok(monitor);
     if (slot >= uplink->slots) {
         state->due = TCUQ_DUE_NO_SLOT;
-        return TCUQ_UPLINK_ERROR_FULL;
+        return TCUQ_ERROR_FULL;
     }
     if (sequence == UINT32_MAX) {
-        return TCUQ_UPLINK_ERROR_EXHAUSTED;
+        return TCUQ_ERROR_EXHAUSTED;
     }
     tcuq_identity who = *identity;
     who.device = uplink->device;
@@ -84,11 +84,11 @@ static tcuq_uplink_status tcuq_uplink_make(const tcuq_uplink *uplink, const tcuq
     who.sequence = sequence;
     //@ assert tcuq_given(monitor);
     //@ assert tcuq_limits_ok(monitor->profile);
-    (void)tcuq_record(monitor, &who, record, TCUQ_RECORD_BYTES);
+    /* Neither call can fail: what they refuse was checked. */
+    tcuq_status status = tcuq_record(monitor, &who, record, TCUQ_RECORD_BYTES);
     //@ assert TCUQ_UPLINK_KEPT && slot <= state->count <= uplink->slots;
     if (uplink->mac != NULL) {
-        (void)tcuq_sign_record(record, uplink->key, uplink->mac, uplink->mac_context, record,
-                               TCUQ_SIGNED_BYTES);
+        status = tcuq_sign_record(record, uplink->key, uplink->mac, uplink->mac_context, record, TCUQ_SIGNED_BYTES);
     }
     //@ assert TCUQ_UPLINK_KEPT && slot <= state->count <= uplink->slots;
     //@ assert 0 <= tcuq_cells(slot, uplink->record_bytes) <= TCUQ_ROW_BYTES - uplink->record_bytes;
@@ -103,34 +103,34 @@ static tcuq_uplink_status tcuq_uplink_make(const tcuq_uplink *uplink, const tcuq
     state->sequence = sequence + 1u;
     state->unsaved = TCUQ_UNSAVED;
     state->due = TCUQ_LATER;
-    return TCUQ_UPLINK_OK;
+    return status;
 }
 
-tcuq_uplink_status tcuq_uplink_record(const tcuq_uplink *uplink, const tcuq_monitor *monitor,
-                                      const tcuq_identity *identity, uint32_t now_s)
+tcuq_status tcuq_uplink_record(tcuq_uplink *uplink, const tcuq_monitor *monitor, const tcuq_identity *identity,
+                               uint32_t now_s)
 {
     const tcuq_uplink_state *state = uplink->state;
     if ((monitor == NULL) || (identity == NULL) || (monitor->telemetry == NULL)) {
-        return TCUQ_UPLINK_ERROR_RECORD;
+        return TCUQ_ERROR_RECORD;
     }
     if (state->phase != TCUQ_RUNNING) {
-        return TCUQ_UPLINK_ERROR_CONFIG;
+        return TCUQ_ERROR_CONFIG;
     }
     tcuq_time_pass(uplink, now_s);
     tcuq_time_turn(uplink, monitor->telemetry->steps);
-    return (state->due == TCUQ_LATER) ? TCUQ_UPLINK_NOT_DUE
+    return (state->due == TCUQ_LATER) ? TCUQ_NOT_DUE
                                                : tcuq_uplink_make(uplink, monitor, identity);
 }
 
-tcuq_uplink_status tcuq_uplink_run(const tcuq_uplink *uplink, uint32_t now_s)
+tcuq_status tcuq_uplink_run(tcuq_uplink *uplink, uint32_t now_s)
 {
     tcuq_uplink_state *state = uplink->state;
     tcuq_time_pass(uplink, now_s);
     if (state->unsaved != TCUQ_SAVED) {
-        return TCUQ_UPLINK_ERROR_UNSAVED;
+        return TCUQ_ERROR_UNSAVED;
     }
     if ((state->count == 0u) || (state->wait_s != 0u)) {
-        return TCUQ_UPLINK_NOT_DUE;
+        return TCUQ_NOT_DUE;
     }
     const uint8_t *first = tcuq_slot_at(uplink, 0u);
     if ((tcuq_slot_boot(first) == state->boot) && (tcuq_slot_sequence(first) >= state->sent)) {
@@ -139,5 +139,5 @@ tcuq_uplink_status tcuq_uplink_run(const tcuq_uplink *uplink, uint32_t now_s)
     tcuq_back_off(uplink);
     //@ calls tcuq_any_send;
     (void)uplink->send(uplink->send_context, first, uplink->record_bytes);
-    return TCUQ_UPLINK_OK;
+    return TCUQ_OK;
 }

@@ -23,7 +23,6 @@
 
 #include "tcuq.h"
 #include "tcuq_sign.h"
-#include "tcuq_uplink_status.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -91,7 +90,7 @@ typedef struct {
 } tcuq_uplink;
 
 /* Checks everything once, and starts a device that never sent anything. uplink: null is refused. */
-tcuq_uplink_status tcuq_uplink_init(const tcuq_uplink *uplink);
+TCUQ_MUST_CHECK tcuq_status tcuq_uplink_init(tcuq_uplink *uplink);
 
 /* After a restart, for each page in any order: OK if its snapshot is whole and newer than what was restored
  * before; then restore the monitor from the same page. What is refused changes nothing. A device without a
@@ -99,22 +98,22 @@ tcuq_uplink_status tcuq_uplink_init(const tcuq_uplink *uplink);
  * uplink: after tcuq_uplink_init and before tcuq_uplink_begin, else refused.
  * page: the number of the page that was read, below `pages`.
  * bytes: what it held; null is refused. size: as many as there are; more than a snapshot has are allowed. */
-tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, uint8_t page, const uint8_t *bytes,
-                                       uint32_t size);
+TCUQ_MUST_CHECK tcuq_status tcuq_uplink_restore(tcuq_uplink *uplink, uint8_t page, const uint8_t *bytes,
+                                                uint32_t size);
 
 /* Counters start at 0 here, so a new boot does: after each restart, and after tcuq_reset or tcuq_restore of
  * the monitor. Clears the monitor's counters.
  * uplink: after tcuq_uplink_init. monitor: after tcuq_init, with telemetry, else refused.
  * now_s: the clock. */
-tcuq_uplink_status tcuq_uplink_begin(const tcuq_uplink *uplink, const tcuq_monitor *monitor, uint32_t now_s);
+TCUQ_MUST_CHECK tcuq_status tcuq_uplink_begin(tcuq_uplink *uplink, tcuq_monitor *monitor, uint32_t now_s);
 
 /* Makes a record if one is due, else NOT_DUE: call it as often as you like, at least when tcuq_uplink_wait_s
  * has passed.
  * uplink: after tcuq_uplink_begin. monitor: the one it was begun with; only read.
  * identity: only its firmware is read; device, boot and sequence are the uplink's.
  * now_s: the clock. */
-tcuq_uplink_status tcuq_uplink_record(const tcuq_uplink *uplink, const tcuq_monitor *monitor,
-                                      const tcuq_identity *identity, uint32_t now_s);
+tcuq_status tcuq_uplink_record(tcuq_uplink *uplink, const tcuq_monitor *monitor, const tcuq_identity *identity,
+                               uint32_t now_s);
 
 /* Bytes of a snapshot: TCUQ_UPLINK_BYTES of the uplink's slots and record_bytes. */
 uint32_t tcuq_uplink_size(const tcuq_uplink *uplink);
@@ -124,16 +123,16 @@ uint32_t tcuq_uplink_size(const tcuq_uplink *uplink);
  * nothing is to be saved, or as many snapshots were taken as this interval allows.
  * uplink: after tcuq_uplink_begin. buffer: takes tcuq_uplink_size bytes; null is refused.
  * size: bytes that buffer has room for; too few are refused. */
-tcuq_uplink_status tcuq_uplink_snapshot(const tcuq_uplink *uplink, uint8_t *buffer, uint32_t size);
+TCUQ_MUST_CHECK tcuq_status tcuq_uplink_snapshot(tcuq_uplink *uplink, uint8_t *buffer, uint32_t size);
 
 /* The page of flash that the next snapshot is to be written to; uplink: only read. */
 uint8_t tcuq_uplink_page(const tcuq_uplink *uplink);
 
 /* The last snapshot of this uplink is in flash. UNSAVED if there was none, or a record was made after it. */
-tcuq_uplink_status tcuq_uplink_saved(const tcuq_uplink *uplink);
+tcuq_status tcuq_uplink_saved(tcuq_uplink *uplink);
 
 /* Sends the first record if its time has come. uplink: after tcuq_uplink_begin. now_s: the clock. */
-tcuq_uplink_status tcuq_uplink_run(const tcuq_uplink *uplink, uint32_t now_s);
+tcuq_status tcuq_uplink_run(tcuq_uplink *uplink, uint32_t now_s);
 
 /* Seconds to sleep until a record is to be made, saved or sent. uplink: only read. now_s: the clock. */
 uint32_t tcuq_uplink_wait_s(const tcuq_uplink *uplink, uint32_t now_s);
@@ -142,8 +141,7 @@ uint32_t tcuq_uplink_wait_s(const tcuq_uplink *uplink, uint32_t now_s);
  * NEW_BOOT the counters go on: the next record, which is due now, brings all of them under the new id.
  * uplink: after tcuq_uplink_begin. ack: any bytes from the network; null is refused.
  * size: as many as came; another number is refused. now_s: the clock. */
-tcuq_uplink_status tcuq_uplink_stored(const tcuq_uplink *uplink, const uint8_t *ack, uint32_t size,
-                                      uint32_t now_s);
+tcuq_status tcuq_uplink_stored(tcuq_uplink *uplink, const uint8_t *ack, uint32_t size, uint32_t now_s);
 
 #ifdef __cplusplus
 }

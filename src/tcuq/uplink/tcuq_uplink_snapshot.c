@@ -47,31 +47,31 @@ uint8_t tcuq_uplink_page(const tcuq_uplink *uplink)
     return (next >= uplink->pages) ? 0u : (uint8_t)next;
 }
 
-tcuq_uplink_status tcuq_uplink_snapshot(const tcuq_uplink *uplink, uint8_t *buffer, uint32_t size)
+tcuq_status tcuq_uplink_snapshot(tcuq_uplink *uplink, uint8_t *buffer, uint32_t size)
 {
     tcuq_uplink_state *state = uplink->state;
     if ((buffer == NULL) || (size < tcuq_uplink_size(uplink))) {
-        return TCUQ_UPLINK_ERROR_BUFFER;
+        return TCUQ_ERROR_BUFFER;
     }
     if ((state->unsaved == TCUQ_SAVED) || (state->writes == 0u)) {
-        return TCUQ_UPLINK_NOT_DUE;
+        return TCUQ_NOT_DUE;
     }
     state->writes--;
     state->unsaved = TCUQ_TAKEN;
     tcuq_uplink_encode(uplink, buffer);
-    return TCUQ_UPLINK_OK;
+    return TCUQ_OK;
 }
 
-tcuq_uplink_status tcuq_uplink_saved(const tcuq_uplink *uplink)
+tcuq_status tcuq_uplink_saved(tcuq_uplink *uplink)
 {
     tcuq_uplink_state *state = uplink->state;
     if (state->unsaved != TCUQ_TAKEN) {
-        return TCUQ_UPLINK_ERROR_UNSAVED;
+        return TCUQ_ERROR_UNSAVED;
     }
     state->unsaved = TCUQ_SAVED;
     state->page = tcuq_uplink_page(uplink);
     state->saves++;
-    return TCUQ_UPLINK_OK;
+    return TCUQ_OK;
 }
 
 /* Whether the records of a snapshot can stand in the row of this device: its own, in order, none of a boot or
@@ -115,42 +115,41 @@ static bool tcuq_row_consistent(const tcuq_uplink *uplink, const uint8_t *bytes)
     return rest == 0u;
 }
 
-static tcuq_uplink_status tcuq_snapshot_sound(const tcuq_uplink *uplink, const uint8_t *bytes, uint32_t size)
+static tcuq_status tcuq_snapshot_sound(const tcuq_uplink *uplink, const uint8_t *bytes, uint32_t size)
 {
     const uint32_t whole = tcuq_uplink_size(uplink);
     if ((bytes == NULL) || (size < whole) || (tcuq_get_32(bytes) != TCUQ_UPLINK_MAGIC)) {
-        return TCUQ_UPLINK_ERROR_SNAPSHOT;
+        return TCUQ_ERROR_SNAPSHOT;
     }
     if (tcuq_get_32(&bytes[4]) != whole) {
-        return TCUQ_UPLINK_ERROR_FOREIGN;
+        return TCUQ_ERROR_FOREIGN;
     }
     if (tcuq_get_32(&bytes[whole - 4u]) != tcuq_crc32(bytes, whole - 4u)) {
-        return TCUQ_UPLINK_ERROR_SNAPSHOT;
+        return TCUQ_ERROR_SNAPSHOT;
     }
     if ((tcuq_get_32(&bytes[12]) != (uint32_t)uplink->device) ||
         (tcuq_get_32(&bytes[16]) != (uint32_t)(uplink->device >> 32)) ||
         (bytes[32] != uplink->record_bytes)) {
-        return TCUQ_UPLINK_ERROR_FOREIGN;
+        return TCUQ_ERROR_FOREIGN;
     }
     return ((bytes[33] <= uplink->slots) && tcuq_row_consistent(uplink, bytes))
-               ? TCUQ_UPLINK_OK
-               : TCUQ_UPLINK_ERROR_INCONSISTENT;
+               ? TCUQ_OK
+               : TCUQ_ERROR_INCONSISTENT;
 }
 
-tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, uint8_t page, const uint8_t *bytes,
-                                       uint32_t size)
+tcuq_status tcuq_uplink_restore(tcuq_uplink *uplink, uint8_t page, const uint8_t *bytes, uint32_t size)
 {
     tcuq_uplink_state *state = uplink->state;
     if ((page >= uplink->pages) || (state->phase == TCUQ_RUNNING)) {
-        return TCUQ_UPLINK_ERROR_CONFIG;
+        return TCUQ_ERROR_CONFIG;
     }
-    const tcuq_uplink_status status = tcuq_snapshot_sound(uplink, bytes, size);
-    if (status != TCUQ_UPLINK_OK) {
+    const tcuq_status status = tcuq_snapshot_sound(uplink, bytes, size);
+    if (status != TCUQ_OK) {
         return status;
     }
     const uint32_t later = tcuq_get_32(&bytes[8]) - state->saves; /* the number may have wrapped */
     if ((state->phase == TCUQ_RESTORED) && ((later == 0u) || (later >= 0x80000000u))) {
-        return TCUQ_UPLINK_OLDER;
+        return TCUQ_OLDER;
     }
     state->saves = tcuq_get_32(&bytes[8]);
     state->boot = tcuq_get_32(&bytes[20]);
@@ -163,5 +162,5 @@ tcuq_uplink_status tcuq_uplink_restore(const tcuq_uplink *uplink, uint8_t page, 
     //@ assert 0 <= tcuq_cells(state->count, uplink->record_bytes) <= TCUQ_ROW_BYTES;
     tcuq_copy_bytes(uplink->records, &bytes[TCUQ_UPLINK_HEAD_BYTES],
                     (uint32_t)state->count * uplink->record_bytes);
-    return TCUQ_UPLINK_OK;
+    return TCUQ_OK;
 }

@@ -86,10 +86,11 @@ static void run(const tcuq_room *room, const uint8_t *blob)
     const uint32_t work = profile->classes + profile->width * (1u + profile->dimensions) +
                           profile->mean_count * 64u + 1024u;
     if (get(&blob[STEPS], 2u) * work <= MOST_WORK) {
-        const tcuq_blob_status status = tcuq_blob_selftest(&monitor, blob);
-        MUST((status == TCUQ_BLOB_OK) || (status == TCUQ_BLOB_ERROR_PROFILE) || (status == TCUQ_BLOB_ERROR_SELFTEST));
+        const tcuq_status status = tcuq_blob_selftest(&monitor, blob);
+        MUST((status == TCUQ_OK) || (status == TCUQ_ERROR_PROFILE) || (status == TCUQ_ERROR_SELFTEST));
     } else {
-        (void)tcuq_init(&monitor);
+        const tcuq_status status = tcuq_init(&monitor);
+        MUST((status == TCUQ_OK) || (status == TCUQ_ERROR_PROFILE));
     }
     free(monitor.core);
     free(monitor.slots);
@@ -126,20 +127,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         room.terms = malloc(room.term_count * sizeof(tcuq_term));
         room.tables = malloc(room.table_bytes);
         memset(room.profile, 0xA5, sizeof(tcuq_profile));
-        const tcuq_loader loader = {.room = &room, .verify = verify, .product = product};
+        tcuq_loader loader = {.room = &room, .verify = verify, .product = product};
         const uint32_t least = data[5] & 1u;
-        const tcuq_blob_status status = tcuq_blob_load(&loader, blob, bytes, least);
-        MUST((status == TCUQ_BLOB_OK) || (getenv("SEEDS_MUST_LOAD") == NULL));
-        if (status == TCUQ_BLOB_OK) {
+        const tcuq_status status = tcuq_blob_load(&loader, blob, bytes, least);
+        MUST((status == TCUQ_OK) || (getenv("SEEDS_MUST_LOAD") == NULL));
+        if (status == TCUQ_OK) {
             run(&room, blob);
         } else {
             MUST(room.profile->format != TCUQ_PROFILE_FORMAT);
-            MUST(((status >= TCUQ_BLOB_ERROR_ROOM) && (status <= TCUQ_BLOB_ERROR_FORMAT)) ||
-                 (status == TCUQ_BLOB_ERROR_PRODUCT) || (status == TCUQ_BLOB_ERROR_BUSY));
-            MUST((status != TCUQ_BLOB_ERROR_BUSY) || (blob[KEY] >= BUSY_KEYS));
+            MUST(((status >= TCUQ_ERROR_ROOM) && (status <= TCUQ_ERROR_FORMAT)) ||
+                 (status == TCUQ_ERROR_PRODUCT) || (status == TCUQ_ERROR_BUSY));
+            MUST((status != TCUQ_ERROR_BUSY) || (blob[KEY] >= BUSY_KEYS));
         }
-        const bool filled = (status == TCUQ_BLOB_OK) || (status == TCUQ_BLOB_ERROR_ROOM) ||
-                            (status == TCUQ_BLOB_ERROR_DAMAGED);
+        const bool filled = (status == TCUQ_OK) || (status == TCUQ_ERROR_ROOM) ||
+                            (status == TCUQ_ERROR_DAMAGED);
         MUST(filled || (room.profile->format == 0xA5A5A5A5u)); /* refused before it could change anything */
         free(room.profile);
         free(room.terms);

@@ -17,7 +17,7 @@ tcuq_slots_state state;
 static tcuq_profile profile;
 static const tcuq_profile built_in = {.hash = 1u};
 static const tcuq_room room = {.profile = &profile};
-const tcuq_monitor monitor = {.profile = &profile};
+tcuq_monitor monitor = {.profile = &profile};
 
 static void spend(void)
 {
@@ -120,40 +120,40 @@ static uint8_t slot_of(const uint8_t *bytes)
     return (bytes == slots.slots[0]) ? 0u : 1u;
 }
 
-tcuq_blob_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least)
+tcuq_status tcuq_blob_verify(const tcuq_loader *loader, const uint8_t *bytes, uint32_t size, uint32_t least)
 {
     const uint8_t slot = slot_of(bytes);
     MUST((loader == &slots.loader) && (size == SLOT_BYTES) && (least >= slots.first_number));
     world.is_verified[slot] = false;
     if (world.busy) {
-        return TCUQ_BLOB_ERROR_BUSY;
+        return TCUQ_ERROR_BUSY;
     }
     if ((bytes[4] == FORGED) || (bytes[4] >= KINDS)) {
-        return TCUQ_BLOB_ERROR_FORGED;
+        return TCUQ_ERROR_FORGED;
     }
     if (number_in(bytes) < least) {
-        return TCUQ_BLOB_ERROR_OLD;
+        return TCUQ_ERROR_OLD;
     }
     memcpy(world.verified[slot], bytes, SLOT_BYTES);
     world.is_verified[slot] = true;
-    return TCUQ_BLOB_OK;
+    return TCUQ_OK;
 }
 
-tcuq_blob_status tcuq_blob_check_expiry(const tcuq_loader *loader, const uint8_t *bytes)
+tcuq_status tcuq_blob_check_expiry(const tcuq_loader *loader, const uint8_t *bytes)
 {
     (void)loader;
     MUST(world.is_verified[slot_of(bytes)]);
-    return (bytes[4] == EXPIRED) ? TCUQ_BLOB_ERROR_EXPIRED : TCUQ_BLOB_OK;
+    return (bytes[4] == EXPIRED) ? TCUQ_ERROR_EXPIRED : TCUQ_OK;
 }
 
 /* What becomes a profile is what was verified, byte for byte. */
-tcuq_blob_status tcuq_blob_fill(const tcuq_loader *loader, const uint8_t *bytes)
+tcuq_status tcuq_blob_fill(tcuq_loader *loader, const uint8_t *bytes)
 {
     const uint8_t slot = slot_of(bytes);
     (void)loader;
     MUST(world.is_verified[slot] && (memcmp(world.verified[slot], bytes, SLOT_BYTES) == 0));
     profile.hash = 0u;
-    return (bytes[4] == TOO_LARGE) ? TCUQ_BLOB_ERROR_ROOM : TCUQ_BLOB_OK;
+    return (bytes[4] == TOO_LARGE) ? TCUQ_ERROR_ROOM : TCUQ_OK;
 }
 
 uint32_t tcuq_blob_number(const uint8_t *bytes)
@@ -162,7 +162,7 @@ uint32_t tcuq_blob_number(const uint8_t *bytes)
     return number_in(bytes);
 }
 
-tcuq_blob_status tcuq_blob_selftest(const tcuq_monitor *device_monitor, const uint8_t *bytes)
+tcuq_status tcuq_blob_selftest(tcuq_monitor *device_monitor, const uint8_t *bytes)
 {
     const uint8_t slot = slot_of(bytes);
     MUST(device_monitor == &monitor);
@@ -173,13 +173,13 @@ tcuq_blob_status tcuq_blob_selftest(const tcuq_monitor *device_monitor, const ui
         longjmp(power_off, 2); /* a watchdog ends it */
     }
     if (bytes[4] == FAILS_SELF_TEST) {
-        return TCUQ_BLOB_ERROR_SELFTEST;
+        return TCUQ_ERROR_SELFTEST;
     }
     world.slot_run = slot;
-    return TCUQ_BLOB_OK;
+    return TCUQ_OK;
 }
 
-tcuq_status tcuq_init(const tcuq_monitor *device_monitor)
+tcuq_status tcuq_init(tcuq_monitor *device_monitor)
 {
     MUST((device_monitor == &monitor) && (profile.hash == built_in.hash));
     world.slot_run = TCUQ_SLOTS_BUILT_IN;

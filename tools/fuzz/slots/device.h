@@ -32,7 +32,7 @@ typedef struct {
 extern device world;
 extern jmp_buf power_off;
 extern tcuq_slots slots;
-extern const tcuq_monitor monitor;
+extern tcuq_monitor monitor;
 extern tcuq_slots_state state;
 
 uint32_t number_in(const uint8_t *blob);

@@ -67,24 +67,24 @@ static void check_start(int status, const device *before)
     if ((state.running < 2u) && (slots.counter != NULL)) {
         MUST(state.numbers[state.running] >= world.counted);
     }
-    if (status == TCUQ_BLOB_ERROR_BUSY) {
+    if (status == TCUQ_ERROR_BUSY) {
         MUST((writes == 0u) && (state.running == 2u) && (world.attempts == before->attempts));
     }
-    if (status == TCUQ_BLOB_OK) {
+    if (status == TCUQ_OK) {
         MUST((state.running == state.active) && (writes == ((state.left != 0u) ? 1u : 0u)));
     }
     if (known.trusted) {
         MUST((state.highest == known.used) || (state.highest == known.pending));
         MUST(world.attempts <= slots.trial); /* one that hangs is given up */
-        MUST((status != TCUQ_BLOB_ERROR_TRIAL) || ((world.attempts + known.cut_starts) >= slots.trial));
+        MUST((status != TCUQ_ERROR_TRIAL) || ((world.attempts + known.cut_starts) >= slots.trial));
         known.used = state.highest;
         known.pending = state.highest;
     }
     if (known.settled != 0u) {
-        MUST(world.busy ? (status == TCUQ_BLOB_ERROR_BUSY) : (status == TCUQ_BLOB_OK));
+        MUST(world.busy ? (status == TCUQ_ERROR_BUSY) : (status == TCUQ_OK));
         MUST(world.busy || (state.numbers[state.running] == known.settled));
     }
-    if ((status != TCUQ_BLOB_OK) && (status != TCUQ_BLOB_ERROR_BUSY) && !world.broken && !world.busy) {
+    if ((status != TCUQ_OK) && (status != TCUQ_ERROR_BUSY) && !world.broken && !world.busy) {
         MUST(state.left == 0u); /* what was given up is given up in flash */
     }
 }
@@ -129,8 +129,8 @@ static void activate(void)
                       !world.broken && (number >= slots.first_number) &&
                       ((slots.counter == NULL) || (number >= world.counted));
     const int status = (setjmp(power_off) == 0) ? (int)tcuq_slots_activate(&slots, &monitor) : CUT;
-    MUST(!fine || (status == TCUQ_BLOB_OK) || (status == CUT));
-    if (status == TCUQ_BLOB_OK) {
+    MUST(!fine || (status == TCUQ_OK) || (status == CUT));
+    if (status == TCUQ_OK) {
         MUST((number > old.highest) && (number >= slots.first_number));
         MUST((world.slots[spare][4] == GOOD) || (world.slots[spare][4] == HANGS));
         MUST(!known.trusted || (number > known.used));
@@ -145,11 +145,11 @@ static void activate(void)
     } else {
         known.pending = number;
     }
-    if ((status == TCUQ_BLOB_OK) || (status == CUT)) {
+    if ((status == TCUQ_OK) || (status == CUT)) {
         known.settled = 0u;
         known.cut_starts = (status == CUT) ? 1u : 0u;
     }
-    world.attempts = ((status == TCUQ_BLOB_OK) || (status == CUT)) ? 0u : attempts;
+    world.attempts = ((status == TCUQ_OK) || (status == CUT)) ? 0u : attempts;
     if (status == CUT) {
         restart();
     } else {
@@ -165,7 +165,7 @@ static void confirm(void)
         return; /* what hangs confirms nothing */
     }
     const int status = (setjmp(power_off) == 0) ? (int)tcuq_slots_confirm(&slots) : CUT;
-    if (status == TCUQ_BLOB_OK) {
+    if (status == TCUQ_OK) {
         MUST((state.running == state.active) && (state.left == 0u));
         MUST((world.writes - writes) == ((old.left != 0u) ? 1u : 0u));
         MUST((slots.counter == NULL) || (state.active == 2u) || (world.counted >= state.numbers[state.active]));

@@ -65,7 +65,7 @@ static void operate(fuzz_uplink *on, bytes *in)
         default:
             if ((what >> 3) < 8u) {
                 const uint32_t boot = on->state->boot;
-                MUST((tcuq_uplink_begin(&on->uplink, &on->monitor, on->now_s) == TCUQ_UPLINK_OK) ||
+                MUST((tcuq_uplink_begin(&on->uplink, &on->monitor, on->now_s) == TCUQ_OK) ||
                      (boot == UINT32_MAX));
                 MUST(on->telemetry.steps == 0u || boot == UINT32_MAX);
             } else {
@@ -148,14 +148,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     on.size = tcuq_uplink_size(uplink);
     on.good = NONE;
     const bool expected = follows_rules(uplink);
-    MUST((tcuq_uplink_init(uplink) == TCUQ_UPLINK_OK) == expected);
+    MUST((tcuq_uplink_init(uplink) == TCUQ_OK) == expected);
     if (expected) {
         check_refusals(&on);
         for (uint32_t i = 0u; i < MAX_PAGES; i++) {
             on.pages[i] = malloc(on.size);
             memset(on.pages[i], 0xFF, on.size);
         }
-        MUST(tcuq_uplink_begin(uplink, &on.monitor, on.now_s) == TCUQ_UPLINK_OK);
+        MUST(tcuq_uplink_begin(uplink, &on.monitor, on.now_s) == TCUQ_OK);
         operate(&on, &in);
         for (uint32_t i = 0u; i < MAX_PAGES; i++) {
             free(on.pages[i]);

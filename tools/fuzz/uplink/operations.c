@@ -10,14 +10,14 @@ void op_record(fuzz_uplink *on)
     const tcuq_identity identity = {.firmware = 1u, .boot = 5u, .sequence = 5u};
     const tcuq_uplink_state before = *on->state;
     memcpy(row, on->uplink.records, (size_t)on->uplink.slots * on->uplink.record_bytes);
-    const tcuq_uplink_status status = tcuq_uplink_record(&on->uplink, &on->monitor, &identity, on->now_s);
+    const tcuq_status status = tcuq_uplink_record(&on->uplink, &on->monitor, &identity, on->now_s);
     const tcuq_uplink_state *state = on->state;
     if (before.phase != 2u) { /* no boot id was left to begin with */
-        MUST((status == TCUQ_UPLINK_ERROR_CONFIG) && (memcmp(&before, state, sizeof before) == 0));
+        MUST((status == TCUQ_ERROR_CONFIG) && (memcmp(&before, state, sizeof before) == 0));
         return;
     }
     tcuq_uplink_state to = model_turn(on, &before);
-    if (status == TCUQ_UPLINK_OK) {
+    if (status == TCUQ_OK) {
         const uint8_t *last = &on->uplink.records[(state->count - 1u) * on->uplink.record_bytes];
         MUST((state->unsaved == 1u) && (state->due == 0u) && (to.due != 0u));
         MUST(tcuq_get_32(&last[18]) == state->boot);
@@ -26,11 +26,11 @@ void op_record(fuzz_uplink *on)
         MUST((before.count != 0u) || ((state->wait_s == 0u) && (state->tries == 0u)));
         model_row(on, row, &before);
         to.wait_s = (before.count == 0u) ? 0u : to.wait_s;
-    } else if (status == TCUQ_UPLINK_NOT_DUE) {
+    } else if (status == TCUQ_NOT_DUE) {
         MUST((to.due == 0u) && (memcmp(&to, state, sizeof to) == 0));
     } else {
         MUST(to.due != 0u);
-        MUST((status == TCUQ_UPLINK_ERROR_FULL) ? ((state->due == 2u) && (state->count == on->uplink.slots))
+        MUST((status == TCUQ_ERROR_FULL) ? ((state->due == 2u) && (state->count == on->uplink.slots))
                                                 : (state->sequence == UINT32_MAX));
         MUST((state->unsaved == before.unsaved) && (state->sequence == before.sequence));
     }
@@ -46,10 +46,10 @@ bool op_save(fuzz_uplink *on, bytes *in)
     uint8_t *snapshot = malloc(on->size);
     const bool was_unsaved = on->state->unsaved != 0u;
     const bool allowed = on->state->writes != 0u;
-    MUST(tcuq_uplink_snapshot(&on->uplink, snapshot, on->size - 1u) == TCUQ_UPLINK_ERROR_BUFFER);
-    const tcuq_uplink_status status = tcuq_uplink_snapshot(&on->uplink, snapshot, on->size);
-    MUST((status == TCUQ_UPLINK_OK) == (was_unsaved && allowed));
-    if (status != TCUQ_UPLINK_OK) {
+    MUST(tcuq_uplink_snapshot(&on->uplink, snapshot, on->size - 1u) == TCUQ_ERROR_BUFFER);
+    const tcuq_status status = tcuq_uplink_snapshot(&on->uplink, snapshot, on->size);
+    MUST((status == TCUQ_OK) == (was_unsaved && allowed));
+    if (status != TCUQ_OK) {
         free(snapshot);
         return false;
     }
@@ -64,13 +64,13 @@ bool op_save(fuzz_uplink *on, bytes *in)
         on->damaged &= (uint8_t)~(1u << page);
     }
     if (way < 5u) {
-        MUST(tcuq_uplink_saved(&on->uplink) == TCUQ_UPLINK_OK);
+        MUST(tcuq_uplink_saved(&on->uplink) == TCUQ_OK);
         MUST((on->state->page == page) && (tcuq_uplink_page(&on->uplink) != page));
     } else if ((on->good == page) && (way != 7u)) {
         on->good = NONE; /* a write that is said to fail, though it is whole: either copy may be restored */
         on->damaged |= (uint8_t)(1u << page);
     }
-    MUST(tcuq_uplink_saved(&on->uplink) == ((way < 5u) ? TCUQ_UPLINK_ERROR_UNSAVED : TCUQ_UPLINK_OK) ||
+    MUST(tcuq_uplink_saved(&on->uplink) == ((way < 5u) ? TCUQ_ERROR_UNSAVED : TCUQ_OK) ||
          (way >= 5u));
     free(snapshot);
     return way >= 5u; /* said to be saved above, so that only a restart can follow */
@@ -82,10 +82,10 @@ void op_run(fuzz_uplink *on)
     const tcuq_uplink_state before = *on->state;
     tcuq_uplink_state to = model_pass(on, &before);
     const bool due = (before.unsaved == 0u) && (before.count != 0u) && (to.wait_s == 0u);
-    const tcuq_uplink_status status = tcuq_uplink_run(&on->uplink, on->now_s);
-    MUST((status == TCUQ_UPLINK_OK) == due);
+    const tcuq_status status = tcuq_uplink_run(&on->uplink, on->now_s);
+    MUST((status == TCUQ_OK) == due);
     MUST(on->sendings == sendings + (due ? 1u : 0u));
-    MUST((status == TCUQ_UPLINK_ERROR_UNSAVED) == (before.unsaved != 0u));
+    MUST((status == TCUQ_ERROR_UNSAVED) == (before.unsaved != 0u));
     MUST((on->state->turn_s == to.turn_s) && (on->state->first == to.first));
     if (due) {
         const uint64_t doubled_s = (uint64_t)on->uplink.resend_s << before.tries;
@@ -96,7 +96,7 @@ void op_run(fuzz_uplink *on)
         MUST(on->state->sent == ((present && (sequence >= before.sent)) ? sequence + 1u : before.sent));
         MUST((on->state->wait_s >= 1u) && (on->state->wait_s >= base_s / 2u) &&
              (2u * (uint64_t)on->state->wait_s <= 3u * base_s + 2u));
-        MUST(tcuq_uplink_run(&on->uplink, on->now_s) == TCUQ_UPLINK_NOT_DUE);
+        MUST(tcuq_uplink_run(&on->uplink, on->now_s) == TCUQ_NOT_DUE);
     } else {
         MUST(memcmp(&to, on->state, sizeof to) == 0);
     }
@@ -118,27 +118,27 @@ void op_stored(fuzz_uplink *on, bytes *in)
     ack[16] = on->uplink.key;
     mac(NULL, ack, 17u, &ack[17]);
     const tcuq_uplink_state before = *on->state;
-    MUST(tcuq_uplink_stored(&on->uplink, ack, size - 1u, on->now_s) == TCUQ_UPLINK_ERROR_BUFFER);
-    MUST(tcuq_uplink_stored(&on->uplink, ack, is_signed ? 16u : 29u, on->now_s) == TCUQ_UPLINK_ERROR_BUFFER);
+    MUST(tcuq_uplink_stored(&on->uplink, ack, size - 1u, on->now_s) == TCUQ_ERROR_BUFFER);
+    MUST(tcuq_uplink_stored(&on->uplink, ack, is_signed ? 16u : 29u, on->now_s) == TCUQ_ERROR_BUFFER);
     if ((way & 4u) != 0u) {
         const uint8_t bit = take8(in);
         const uint32_t at = bit % (is_signed ? size : 8u);
         ack[at] ^= (uint8_t)(1u << (bit >> 5));
-        const tcuq_uplink_status refused = tcuq_uplink_stored(&on->uplink, ack, size, on->now_s);
-        MUST(refused == ((at < 8u) ? TCUQ_UPLINK_ERROR_FOREIGN : TCUQ_UPLINK_ERROR_FORGED));
+        const tcuq_status refused = tcuq_uplink_stored(&on->uplink, ack, size, on->now_s);
+        MUST(refused == ((at < 8u) ? TCUQ_ERROR_FOREIGN : TCUQ_ERROR_FORGED));
         MUST(memcmp(&before, on->state, sizeof before) == 0);
         ack[at] ^= (uint8_t)(1u << (bit >> 5));
     }
-    const tcuq_uplink_status status = tcuq_uplink_stored(&on->uplink, ack, size, on->now_s);
+    const tcuq_status status = tcuq_uplink_stored(&on->uplink, ack, size, on->now_s);
     const bool known = (boot < before.boot) || ((boot == before.boot) && (sequence < before.sent));
-    MUST(known == (status == TCUQ_UPLINK_OK));
+    MUST(known == (status == TCUQ_OK));
     if (known) {
         MUST((on->state->count == before.count) || ((on->state->wait_s == 0u) && (on->state->tries == 0u)));
         MUST(on->state->due == (((before.due == 2u) && (on->state->count != before.count)) ? 1u : before.due));
         MUST((on->state->boot == before.boot) && (on->state->count <= before.count));
         MUST((on->state->count == 0u) || (tcuq_get_32(&on->uplink.records[18]) > boot) ||
              ((tcuq_get_32(&on->uplink.records[18]) == boot) && (tcuq_get_32(&on->uplink.records[22]) > sequence)));
-    } else if (status == TCUQ_UPLINK_NEW_BOOT) {
+    } else if (status == TCUQ_NEW_BOOT) {
         const uint32_t moved = on->state->boot - before.boot;
         on->moves++;
         MUST((on->state->due == 1u) && (on->state->stepped == 1u) && (on->state->sent == 0u));
@@ -149,9 +149,9 @@ void op_stored(fuzz_uplink *on, bytes *in)
         MUST(is_signed || (on->uplink.least_steps == TCUQ_UPLINK_CLOCK_ALONE) ||
              (on->moves <= 2u + on->steps / on->uplink.least_steps));
     } else {
-        MUST((status == TCUQ_UPLINK_NOT_DUE) || (status == TCUQ_UPLINK_ERROR_EXHAUSTED));
+        MUST((status == TCUQ_NOT_DUE) || (status == TCUQ_ERROR_EXHAUSTED));
         MUST(on->state->boot == before.boot);
-        MUST(status == TCUQ_UPLINK_NOT_DUE || is_signed || before.boot > UINT32_MAX - 4097u);
+        MUST(status == TCUQ_NOT_DUE || is_signed || before.boot > UINT32_MAX - 4097u);
     }
 }
 
@@ -172,13 +172,13 @@ void op_restart(fuzz_uplink *on, bytes *in)
         }
     }
     memset(on->state, way, sizeof *on->state);
-    MUST(tcuq_uplink_init(&on->uplink) == TCUQ_UPLINK_OK);
+    MUST(tcuq_uplink_init(&on->uplink) == TCUQ_OK);
     for (uint8_t i = 0u; i < on->uplink.pages; i++) {
         const uint8_t page = (uint8_t)((first + i) % on->uplink.pages);
         const tcuq_uplink_state before = *on->state;
-        const tcuq_uplink_status status = tcuq_uplink_restore(&on->uplink, page, on->pages[page], on->size);
-        MUST((status == TCUQ_UPLINK_OK) || (memcmp(&before, on->state, sizeof before) == 0));
-        MUST((status != TCUQ_UPLINK_OK) || (on->state->page == page));
+        const tcuq_status status = tcuq_uplink_restore(&on->uplink, page, on->pages[page], on->size);
+        MUST((status == TCUQ_OK) || (memcmp(&before, on->state, sizeof before) == 0));
+        MUST((status != TCUQ_OK) || (on->state->page == page));
         check_row(on);
     }
     /* A torn write can mend a damaged page, which then is the newest again, until a whole one replaces it. */
@@ -188,12 +188,12 @@ void op_restart(fuzz_uplink *on, bytes *in)
     const uint32_t boot = on->state->boot;
     const bool used = on->state->sequence != 0u;
     MUST((restored.phase == 0u) || (restored.sent == restored.sequence));
-    const tcuq_uplink_status begun = tcuq_uplink_begin(&on->uplink, &on->monitor, on->now_s);
-    MUST((begun == TCUQ_UPLINK_OK) || (on->state->boot == UINT32_MAX));
-    MUST((begun != TCUQ_UPLINK_OK) || (on->state->boot == boot + (used ? 1u : 0u)));
-    MUST(tcuq_uplink_restore(&on->uplink, 0u, on->pages[0], on->size) == TCUQ_UPLINK_ERROR_CONFIG ||
-         (begun != TCUQ_UPLINK_OK));
-    if (begun == TCUQ_UPLINK_OK) {
+    const tcuq_status begun = tcuq_uplink_begin(&on->uplink, &on->monitor, on->now_s);
+    MUST((begun == TCUQ_OK) || (on->state->boot == UINT32_MAX));
+    MUST((begun != TCUQ_OK) || (on->state->boot == boot + (used ? 1u : 0u)));
+    MUST(tcuq_uplink_restore(&on->uplink, 0u, on->pages[0], on->size) == TCUQ_ERROR_CONFIG ||
+         (begun != TCUQ_OK));
+    if (begun == TCUQ_OK) {
         model_begun(on, &restored);
         MUST(on->telemetry.steps == 0u);
     }

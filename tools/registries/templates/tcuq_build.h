@@ -3,7 +3,8 @@
 #ifndef TCUQ_BUILD_H
 #define TCUQ_BUILD_H
 
-#define TCUQ_RUNTIME_VERSION "@VERSION@"
 #define TCUQ_RUNTIME_DIGEST 0x@DIGEST@u
+#define TCUQ_WITH_UPLINK 1
+#define TCUQ_WITH_OTA 1
 
 #endif

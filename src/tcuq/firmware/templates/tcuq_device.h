@@ -29,11 +29,11 @@ extern "C" {
 #define TCUQ_DEVICE_FEATURE_BYTES @FEATURE_BYTES@u    /* room for them, at least 1 */
 #define TCUQ_DEVICE_HEALTH @HEALTH_COUNT@u           /* statistics of input health a step carries */
 #define TCUQ_DEVICE_HEALTH_VALUES @HEALTH_VALUES@u    /* room for them, at least 1 */
-#define TCUQ_DEVICE_STORAGE_BYTES @STORAGE@u    /* RAM of all state, exact: checked by the compiler */
+#define TCUQ_DEVICE_STORAGE_BYTES @STORAGE@u    /* RAM of all state behind the monitor: checked by the compiler */
 #define TCUQ_DEVICE_SNAPSHOT_BYTES @SNAPSHOT@u   /* of tcuq_snapshot */
 @FEATURE_SCALE@
 extern const tcuq_profile tcuq_device_profile;
-extern const tcuq_monitor tcuq_device;
+extern tcuq_monitor tcuq_device;
 @FEATURE_TABLE@@OTA@@OUTPUTS@
 /* An int8 softmax output (scale 1/256, zero point -128) as the byte that tcuq_step takes. */
 static inline uint8_t tcuq_device_posterior_of(int8_t code)

@@ -3,4 +3,4 @@
  * of tcuq_device: use one of the two at a time. */
 #include "tcuq_slots.h"
 extern const tcuq_room tcuq_device_room;
-extern const tcuq_monitor tcuq_device_ota;
+extern tcuq_monitor tcuq_device_ota;

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program in the header's first comment."""
+
+import re
+from pathlib import Path
+
+import tcuq
+from tcuq.firmware import export
+from tcuq.firmware.header import header_text
+from tests.fixtures.firmware.toolchain import run
+
+LINE = re.compile(r"^ \*     ( *\S.*)$", re.MULTILINE)
+MOST_LINES = 12
+MODEL = """
+#include <stdint.h>
+#include <stdio.h>
+#include <stdbool.h>
+bool run_model(uint8_t *posterior, int8_t *features);
+void use(uint16_t label);
+bool run_model(uint8_t *posterior, int8_t *features)
+{
+    static int left = 3;
+    posterior[0] = 255u;
+    features[0] = 0;
+    return left-- > 0;
+}
+void use(uint16_t label)
+{
+    printf("%u\\n", label);
+}
+"""
+
+
+def test_the_program_in_the_header_is_short_and_runs(profile: tcuq.Profile, tmp_path: Path) -> None:
+    """At most 12 lines; compiled as they stand beside a model, they give its labels."""
+    lines = LINE.findall(header_text().partition("*/\n#ifndef")[0])
+    assert lines[0] == '#include "tcuq_device.h"'
+    assert len(lines) <= MOST_LINES
+    export(profile, tmp_path / "out", "c")
+    (tmp_path / "main.c").write_text("\n".join(lines) + "\n", "utf-8")
+    (tmp_path / "model.c").write_text(MODEL, "utf-8")
+    sources = [tmp_path / "main.c", tmp_path / "model.c", *(tmp_path / "out/src").glob("*.c")]
+    warnings = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-Wno-maybe-uninitialized")
+    run(["gcc", *warnings, f"-I{tmp_path / 'out/src'}", *sources, "-o", tmp_path / "program"])
+    assert run([tmp_path / "program"]).splitlines() == ["0"] * 3
