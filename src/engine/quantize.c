@@ -132,19 +132,24 @@ static void powers(double *row, size_t count)
     }
 }
 
-/* Turns a row into probabilities that sum to 1, in place; false if its sum is too far from 1. */
-static bool normalise(const quantizer *how, double *row, size_t count)
+/* Turns a row of logits into probabilities, in place. */
+static void normalise(double *row, size_t count)
 {
-    double least = 0.0;
-    if (how->logits != 0u) {
-        powers(row, count);
-    }
+    powers(row, count);
     const double sum = sum_of(row, count);
     for (size_t i = 0u; i < count; i++) {
-        least = at_most(row[i], least);
         row[i] /= sum;
     }
-    return (how->logits != 0u) || ((least >= 0.0) && (fabs(sum - 1.0) <= how->sum_tolerance));
+}
+
+/* Whether a row of probabilities has none below 0 and a sum that is near enough to 1. */
+static bool are_probabilities(const double *row, size_t count, double sum_tolerance)
+{
+    double least = 0.0;
+    for (size_t i = 0u; i < count; i++) {
+        least = at_most(row[i], least);
+    }
+    return (least >= 0.0) && (fabs(sum_of(row, count) - 1.0) <= sum_tolerance);
 }
 
 bool quantize_posteriors(const quantizer *how, const void *from, item as, size_t classes, size_t rows,
@@ -162,7 +167,9 @@ bool quantize_posteriors(const quantizer *how, const void *from, item as, size_t
             chunk[i] = number(from, as, begin + i);
         }
         for (size_t row = 0u; row < here; row += classes) {
-            if (!normalise(how, &chunk[row], classes)) {
+            if (how->logits != 0u) {
+                normalise(&chunk[row], classes);
+            } else if (!are_probabilities(&chunk[row], classes, how->sum_tolerance)) {
                 return false;
             }
         }

@@ -174,20 +174,21 @@ WRONG: list[tuple[dict[str, object], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("changes", "message"), WRONG)
-def test_wrong_spec_is_refused(changes: dict[str, object], message: str) -> None:
+def test_wrong_spec_is_refused(subtests: pytest.Subtests) -> None:
     """Each refusal names the field, or quotes the runtime."""
-    with pytest.raises(ValueError, match=message):
-        make(spec(**changes))
+    for changes, message in WRONG:
+        with subtests.test(changes=changes), pytest.raises(ValueError, match=message):
+            make(spec(**changes))
 
 
-@pytest.mark.parametrize("name", spec())
-def test_every_field_is_needed_and_typed(name: str) -> None:
+def test_every_field_is_needed_and_typed(subtests: pytest.Subtests) -> None:
     """A field that is missing or of another type is named."""
-    with pytest.raises(TypeError, match=f"^{name}: "):
-        make(spec(**{name: 1 if isinstance(spec()[name], float) else 1.5}))
-    with pytest.raises(ValueError, match=f"^{name}: missing"):
-        make({key: value for key, value in spec().items() if key != name})
+    for name, value in spec().items():
+        with subtests.test(name=name):
+            with pytest.raises(TypeError, match=f"^{name}: "):
+                make(spec(**{name: 1 if isinstance(value, float) else 1.5}))
+            with pytest.raises(ValueError, match=f"^{name}: missing"):
+                make({key: other for key, other in spec().items() if key != name})
 
 
 def test_inputs_that_need_a_conversion_are_left_to_python() -> None:

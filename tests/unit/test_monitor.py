@@ -16,6 +16,7 @@ from tcuq.errors import CalibrationWarning, InputError
 from tcuq.monitor import ALARMS, OUTCOMES, Monitor, run_many
 from tcuq.profile.quantize import quantize
 from tcuq.runtime import Engine
+from tcuq.stages.inputs import Inputs
 from tcuq.stages.threshold import REASONS
 from tcuq.stream import SUM_TOLERANCE, Kind
 from tests.fixtures.conformance import feature_bytes, posterior_bytes, probabilities_of
@@ -56,7 +57,7 @@ def engine_of(profile: tcuq.Profile, **changes: object) -> Engine:
 def test_posteriors_are_quantised_as_specified(
     narrow: tcuq.Profile, dtype: type, logits: int
 ) -> None:
-    """Quantised rows equal NumPy's, from uniform to certain ones, with ties."""
+    """Quantised rows equal NumPy's, from uniform to certain, with ties, whatever their sum."""
     for classes in (2, 7, 8, 9, 10, 129, 1000):
         check_quantised(narrow, classes, dtype, logits)
 
@@ -79,10 +80,20 @@ def check_quantised(narrow: tcuq.Profile, classes: int, dtype: type, logits: int
     quantised = engine_of(narrow, classes=classes, logits=logits).quantize(given, columns)
     assert quantised is not None
     values = given.astype(np.float64)
-    shares = probabilities_of(values) if logits else values / values.sum(axis=1, keepdims=True)
-    assert (
-        np.frombuffer(quantised[0], np.uint8).reshape(rows.shape) == posterior_bytes(shares)
-    ).all()
+    expected = posterior_bytes(probabilities_of(values) if logits else values)
+    assert (np.frombuffer(quantised[0], np.uint8).reshape(rows.shape) == expected).all()
+
+
+def test_a_devices_bytes_come_back_unchanged(
+    profile: tcuq.Profile, test_stream: tcuq.Stream
+) -> None:
+    """A recording in 1/256 is decided by the bytes that the device had, whatever they sum to."""
+    assert (test_stream.posteriors.sum(axis=1) != 1).any()
+    rows, _ = Monitor(profile).quantize(test_stream.posteriors, test_stream.features)
+    assert (rows == np.minimum(test_stream.posteriors * 256, 255)).all()
+    reference = Inputs(profile.inputs)
+    shares, _ = reference.run(test_stream.posteriors, test_stream.features)
+    assert (shares == rows / rows.sum(axis=1, keepdims=True)).all()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -45,22 +45,26 @@ BAD_TERMS: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), BAD)
-def test_bad_options_are_refused(name: str, value: Any) -> None:
+def test_bad_options_are_refused(subtests: pytest.Subtests) -> None:
     """The message is one line with the option's name, the rule and the value."""
-    with pytest.raises(InputError) as caught:
-        options_from("recommended", grouped("recommended", {name: value}))
-    message = str(caught.value)
-    assert message.startswith(f"{name} must ")
-    assert ", got " in message
-    assert "\n" not in message
+    for name, value in BAD:
+        with subtests.test(name=name, value=value):
+            with pytest.raises(InputError) as caught:
+                options_from("recommended", grouped("recommended", {name: value}))
+            message = str(caught.value)
+            assert message.startswith(f"{name} must ")
+            assert ", got " in message
+            assert "\n" not in message
 
 
-@pytest.mark.parametrize(("name", "value"), BAD_TERMS)
-def test_bad_terms_are_refused(name: str, value: Any) -> None:
+def test_bad_terms_are_refused(subtests: pytest.Subtests) -> None:
     """A term's own rules are checked before the fit."""
-    with pytest.raises(InputError, match=f"a term's {name} must "):
-        options_from("recommended", {"terms": [replace(TermPlan("doubt"), **{name: value})]})
+    for name, value in BAD_TERMS:
+        with (
+            subtests.test(name=name, value=value),
+            pytest.raises(InputError, match=f"a term's {name} must "),
+        ):
+            options_from("recommended", {"terms": [replace(TermPlan("doubt"), **{name: value})]})
 
 
 @pytest.mark.parametrize("preset", ["mine", "", "Paper", None])
@@ -97,9 +101,9 @@ def test_single_options_join_their_groups() -> None:
         grouped("recommended", {"epoch_steps": 300, "alarm": False})
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+def test_ranges_include_their_bounds(subtests: pytest.Subtests) -> None:
+    """The smallest and the largest value of an option are allowed."""
+    bounds: list[tuple[str, Any]] = [
         ("alpha", 2**-16),
         ("alpha", 1 - 2**-16),
         ("budget", 0),
@@ -114,10 +118,9 @@ def test_single_options_join_their_groups() -> None:
         ("lags", tuple(range(1, 9))),
         ("lags", (255,)),
         ("seed", 2**32 - 1),
-    ],
-)
-def test_ranges_include_their_bounds(name: str, value: Any) -> None:
-    """The smallest and the largest value of an option are allowed."""
-    options = options_from("recommended", grouped("recommended", {name: value}))
-    groups = (options, options.paper, options.alarm)
-    assert value in [getattr(group, name) for group in groups if hasattr(group, name)]
+    ]
+    for name, value in bounds:
+        with subtests.test(name=name, value=value):
+            options = options_from("recommended", grouped("recommended", {name: value}))
+            groups = (options, options.paper, options.alarm)
+            assert value in [getattr(group, name) for group in groups if hasattr(group, name)]

@@ -120,41 +120,39 @@ def test_file_names_its_format_and_hash(profile: tcuq.Profile) -> None:
     assert tcuq.Profile.from_json(tight.encode("utf-16")) == profile
 
 
-@pytest.mark.parametrize("case", DAMAGED, ids=lambda case: case[0])
 def test_damaged_profiles_are_refused(
-    tmp_path: Path, profile: tcuq.Profile, altered: Altered, case: tuple[str, object, str]
+    tmp_path: Path, profile: tcuq.Profile, altered: Altered, subtests: pytest.Subtests
 ) -> None:
     """One changed member is refused even where the hash fits, in one line with place and rule."""
-    place, value, rule = case
-    content = json.dumps(altered(profile, place, value)).encode()
-    assert rule in refusal(tmp_path / "p.json", content)
+    for place, value, rule in DAMAGED:
+        with subtests.test(place=place, value=value):
+            content = json.dumps(altered(profile, place, value)).encode()
+            assert rule in refusal(tmp_path / "p.json", content)
 
 
 @pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
-@pytest.mark.parametrize(
-    ("place", "value", "rule"),
-    [
+def test_members_must_agree(
+    synthetic: Callable[..., tcuq.Stream], altered: Altered, subtests: pytest.Subtests
+) -> None:
+    """Projection, weights and features must be consistent."""
+    streams = synthetic(300, width=40), synthetic(300, width=40, seed=1)
+    wide = tcuq.fit(*streams, preset="paper", paper=tcuq.PaperOptions(signs="monotone"))
+    changes: list[tuple[str, object, str]] = [
         ("score.weights.instability", None, "must be null exactly when inputs.width is 0"),
         ("score.weights.doubt", -0.5, "must not be negative when signs is monotone, got -0.5"),
         ("inputs.projection", None, "inputs.projection must be given exactly when inputs.width"),
         ("inputs.projection.mean", [0.0] * 39, "inputs.projection.mean must be 40 wide"),
         ("inputs.projection.matrix.0", [0.0] * 41, "inputs.projection.matrix must be 40 wide"),
         ("inputs.projection.matrix", [[0.0] * 40], "signals.novelty.whitening must have 1 rows"),
-    ],
-)
-def test_members_must_agree(
-    synthetic: Callable[..., tcuq.Stream], altered: Altered, place: str, value: object, rule: str
-) -> None:
-    """Projection, weights and features must be consistent."""
-    streams = synthetic(300, width=40), synthetic(300, width=40, seed=1)
-    wide = tcuq.fit(*streams, preset="paper", paper=tcuq.PaperOptions(signs="monotone"))
-    with pytest.raises(ProfileError, match=rule):
-        tcuq.Profile.from_json(json.dumps(altered(wide, place, value)))
+    ]
+    for place, value, rule in changes:
+        with subtests.test(place=place), pytest.raises(ProfileError, match=rule):
+            tcuq.Profile.from_json(json.dumps(altered(wide, place, value)))
 
 
-@pytest.mark.parametrize(
-    ("content", "rule"),
-    [
+def test_other_content_is_refused(tmp_path: Path, subtests: pytest.Subtests) -> None:
+    """A file that is no profile is refused in one line."""
+    others = [
         (b"", "not a JSON document"),
         (b"{", "not a JSON document"),
         (b"profile: 1", "not a JSON document"),
@@ -170,12 +168,10 @@ def test_members_must_agree(
         (b'{"a": NaN}', "numbers must be finite, got NaN"),
         (b'{"a": [-Infinity]}', "numbers must be finite, got -Infinity"),
         (b"{}", "format is missing"),
-    ],
-    ids=lambda value: repr(value)[:24],
-)
-def test_other_content_is_refused(tmp_path: Path, content: bytes, rule: str) -> None:
-    """A file that is no profile is refused in one line."""
-    assert rule in refusal(tmp_path / "p.json", content)
+    ]
+    for content, rule in others:
+        with subtests.test(content=content[:24]):
+            assert rule in refusal(tmp_path / "p.json", content)
 
 
 def test_numbers_beyond_floats_are_refused(tmp_path: Path, profile: tcuq.Profile) -> None:

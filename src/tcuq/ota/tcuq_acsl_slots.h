@@ -96,7 +96,7 @@ static tcuq_status tcuq_slots_least(const tcuq_slots *slots, uint32_t *least);
 
 /*@ requires tcuq_slots_given(slots) && slot <= 1;
     assigns \nothing; */
-static tcuq_status tcuq_slot_check(const tcuq_slots *slots, uint8_t slot, uint32_t least);
+static tcuq_status tcuq_slot_check(const tcuq_slots *slots, uint8_t slot);
 
 /*@ requires tcuq_slots_ready(slots) && slot <= TCUQ_SLOTS_BUILT_IN;
     assigns \nothing;

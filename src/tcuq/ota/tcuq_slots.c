@@ -18,10 +18,15 @@ static tcuq_status tcuq_slots_least(const tcuq_slots *slots, uint32_t *least)
     return TCUQ_OK;
 }
 
-/* Whether the blob in a slot is authentic, has this number or a higher one and is for this firmware. */
-static tcuq_status tcuq_slot_check(const tcuq_slots *slots, uint8_t slot, uint32_t least)
+/* Whether the blob in a slot is authentic, has a number that may run and is for this firmware. */
+static tcuq_status tcuq_slot_check(const tcuq_slots *slots, uint8_t slot)
 {
+    uint32_t least = 0u;
     bool there = true;
+    const tcuq_status status = tcuq_slots_least(slots, &least);
+    if (status != TCUQ_OK) {
+        return status;
+    }
     if (slots->read != NULL) {
         //@ calls tcuq_any_read;
         there = slots->read(slots->read_context, slot);
@@ -35,14 +40,10 @@ static tcuq_status tcuq_slot_check(const tcuq_slots *slots, uint8_t slot, uint32
 /* Whether a slot may run: the built-in profile, or the very blob that the switch knows. */
 static tcuq_status tcuq_slot_permitted(const tcuq_slots *slots, uint8_t slot)
 {
-    uint32_t least = 0u;
     if (slot == TCUQ_SLOTS_BUILT_IN) {
         return TCUQ_OK;
     }
-    tcuq_status status = tcuq_slots_least(slots, &least);
-    if (status == TCUQ_OK) {
-        status = tcuq_slot_check(slots, slot, least);
-    }
+    const tcuq_status status = tcuq_slot_check(slots, slot);
     if (status != TCUQ_OK) {
         return status;
     }
@@ -143,14 +144,10 @@ tcuq_status tcuq_slots_activate(tcuq_slots *slots, tcuq_monitor *monitor)
     tcuq_slots_state next;
     tcuq_switch_copy(&next, slots->state);
     const uint8_t spare = tcuq_slots_spare(slots);
-    uint32_t least = 0u;
     if (spare == TCUQ_SLOTS_BUILT_IN) {
         return TCUQ_ERROR_TRIAL;
     }
-    tcuq_status status = tcuq_slots_least(slots, &least);
-    if (status == TCUQ_OK) {
-        status = tcuq_slot_check(slots, spare, least);
-    }
+    tcuq_status status = tcuq_slot_check(slots, spare);
     if (status == TCUQ_OK) {
         status = tcuq_blob_check_expiry(&slots->loader, slots->slots[spare]);
     }

@@ -183,8 +183,9 @@ def is_quantised(posteriors: ArrayLike, features: ArrayLike | None) -> bool:
 
 
 def posterior_bytes(rows: NDArray[np.generic], kind: Kind) -> Floats:
-    """Round checked rows to bytes in 1/256."""
-    return np.minimum(np.rint(probabilities(rows, kind) * 256), 255)
+    """Round checked rows to bytes in 1/256, as a device does: its bytes come back unchanged."""
+    values = probabilities(rows, kind) if kind == "logits" else rows.astype(np.float64)
+    return np.minimum(np.rint(values * 256), 255)
 
 
 def logits(posteriors: NDArray[np.generic], kind: Kind) -> Floats:

@@ -174,17 +174,24 @@ def as_stored(bits: Array) -> Array:
 def share_row(title: str, people: Sequence[Array], bits: Sequence[Array]) -> Row:
     """Return the share of fleets with a false discovery; they share people, who are counted too."""
     discoveries = [discovered(one) for one in bits]
-    struck = sum(bool(one.any()) for one in discoveries)
     who = {int(p) for names, one in zip(people, discoveries, strict=True) for p in names[one]}
     everyone = {int(p) for names in people for p in names}
-    interval = binomtest(struck, len(bits)).proportion_ci(0.95)
     mean_bits = float(np.log2(np.mean(np.exp2(np.concatenate(bits)))))
+    return struck_row(
+        f"{title}: fleets",
+        [bool(one.any()) for one in discoveries],
+        f"; {len(who)} of {len(everyone)} people; mean e-value 2^{mean_bits:.1f}",
+    )
+
+
+def struck_row(fleets: str, struck: Sequence[bool], more: str = "") -> Row:
+    """Return the share of fleets with a false discovery, and its interval."""
+    count, interval = sum(struck), binomtest(sum(struck), len(struck)).proportion_ci(0.95)
     return Row(
-        f"{title}: fleets with a false discovery at level {LEVEL}",
+        f"{fleets} with a false discovery at level {LEVEL}",
         f"≤ {100 * LEVEL:g} % within the 95 % interval",
-        f"{100 * struck / len(bits):.1f} % ({struck} of {len(bits)}, interval"
-        f" {100 * interval.low:.1f} to {100 * interval.high:.1f} %; {len(who)} of {len(everyone)}"
-        f" people; mean e-value 2^{mean_bits:.1f})",
+        f"{100 * count / len(struck):.1f} % ({count} of {len(struck)}, interval"
+        f" {100 * interval.low:.1f} to {100 * interval.high:.1f} %{more})",
         bool(interval.low <= LEVEL),
     )
 
