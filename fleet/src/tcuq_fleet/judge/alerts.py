@@ -59,7 +59,7 @@ ALARM_COLUMNS: LiteralString = """
 ALARM_TABLES: LiteralString = """
 FROM alarms LEFT JOIN devices USING (device) LEFT JOIN registry USING (device)
     LEFT JOIN sites ON sites.site = coalesce(alarms.site, devices.site)
-    LEFT JOIN owners USING (owner)
+    LEFT JOIN owners ON owners.owner = coalesce(alarms.owner, sites.owner)
 """
 
 
