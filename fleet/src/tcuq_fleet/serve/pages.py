@@ -313,6 +313,12 @@ def registry(request: Request, session: OpenSession, view: QueryView) -> Respons
     )  # fmt: skip
 
 
+@router.get("/runbook")
+def runbook(request: Request, view: QueryView) -> Response:
+    """Return what to do about each alert; alerts link here."""
+    return _page(request, "runbook.html", view)
+
+
 @router.get("/search")
 def search(
     session: OpenSession,
