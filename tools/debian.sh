@@ -9,7 +9,7 @@ device="
   gcc-avr avr-libc simavr arduino-builder arduino-core-avr gcc-xtensa-lx106
   qemu-system-arm qemu-system-misc qemu-user libmbedtls-dev libsodium-dev
 "
-fleet="mosquitto nginx-light libnginx-mod-stream postgresql prometheus prometheus-alertmanager mmdebstrap systemd"
+fleet="mosquitto nginx-light libnginx-mod-stream postgresql patroni etcd-server pgbouncer prometheus prometheus-alertmanager mmdebstrap systemd"
 pages="chromium"
 command -v java >/dev/null || taps="default-jre-headless"
 command -v node >/dev/null || device="$device nodejs"

@@ -127,9 +127,8 @@ def _query_page(session: Session, group: Group, level: float | None, hours: int)
         levels.count_discoveries(session, judged, finding, [own] if own else [])
         queries.cohorts(session, judged.judgement, group)
         alarm_queries.alarms_of_group(session, group)
-    if finding.cutoff_q8 is not None:
-        for page in (1, queries.MAX_PAGE):
-            queries.suspects(session, judged.judgement, finding.cutoff_q8, group, page=page)
+    for page in (1, queries.MAX_PAGE):
+        queries.suspects(session, judged.judgement, finding.cutoffs_q8, group, page=page)
 
 
 def picture(browser: Browser, address: str) -> None:

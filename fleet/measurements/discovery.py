@@ -18,10 +18,10 @@ from fleet.tests.fixtures.load import durations
 from fleet.tests.fixtures.servers import private_postgres
 from results.result import Row, arguments, report
 from tcuq.telemetry import RECORD, UNSIGNED_VERSION
-from tcuq_fleet.judge.ebh import discover
+from tcuq_fleet.judge.ebh import cutoff_or_unreachable, discover
 from tcuq_fleet.judge.evidence import judged_q8
 from tcuq_fleet.judge.evidence_counts import EvidenceCounts
-from tcuq_fleet.judge.groups import cutoff_or_unreachable, judge_groups
+from tcuq_fleet.judge.groups import judge_groups
 from tcuq_fleet.judge.judge import count_evidence, judge
 from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.store.batch import Batch
@@ -79,7 +79,7 @@ def simulated(devices: int, epochs: int) -> tuple[list[Row], Field, Array, Array
         groups = judge_groups(counts, LEVELS[0], SHARE)
         few = counts.by_group(field.drifting) < SHARE * groups.devices
         false_groups += int((groups.drifted & few).sum())
-        named.append(bool(groups.named[groups.keys.index((1, 0, 0))]))
+        named.append(bool(groups.named[groups.keys.index((1, 0, 0, 0))]))
         print(f"epoch {epoch + 1} of {epochs}", flush=True)
     over = f"{devices:,} devices, {epochs} epochs judged hourly"
     rows = [row for level in LEVELS for row in ebh_rows(over, level, tallies[level])]

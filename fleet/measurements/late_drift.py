@@ -21,8 +21,7 @@ from fleet.measurements.drifting_fleets import (
     stored_hours,
 )
 from results.result import Row
-from tcuq_fleet.judge.ebh import discover
-from tcuq_fleet.judge.groups import cutoff_or_unreachable
+from tcuq_fleet.judge.ebh import cutoff_or_unreachable, discover
 from tcuq_fleet.servers import Postgres
 from tcuq_fleet.simulate.devices import Plan
 from tcuq_fleet.store.store import Store

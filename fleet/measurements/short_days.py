@@ -16,7 +16,7 @@ import psycopg
 
 from fleet.tests.fixtures.servers import fleet_command, private_servers, running_process
 from results.result import Row, arguments, report
-from tcuq_fleet.judge.groups import cutoff_or_unreachable
+from tcuq_fleet.judge.ebh import cutoff_or_unreachable
 from tcuq_fleet.judge.retention import Retention
 from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.judge.schedule import judge_now

@@ -138,15 +138,15 @@ def test_one_owners_devices_change_no_verdict_of_another(epochs: Epochs) -> None
     epochs.judge(range(1, 13), of=own)
     before = epochs.changed()
     assert set(range(1, 13)) <= set(before)
-    invented = epochs.add(2000, site=2)
-    for _ in range(7):
+    invented = epochs.add(20_000, site=2)
+    for _ in range(5):
         epochs.judge(invented, of=invented)
     assert epochs.changed() == before
     counts = epochs.fleet.rows(
         "SELECT owner, tested, changed FROM change_counts"
         " WHERE judgement = (SELECT max(judgement) FROM judgements) ORDER BY owner"
     )
-    assert counts == [(1, 200, len(before)), (2, 2000, 0)]
+    assert counts == [(1, 200, len(before)), (2, 20_000, 0)]
 
 
 def test_a_new_profile_begins_a_new_past(epochs: Epochs) -> None:

@@ -7,7 +7,7 @@ import psycopg
 import pytest
 
 from fleet.tests.fixtures.stored_fleet import StoredFleet
-from tcuq_fleet.judge import groups
+from tcuq_fleet.judge import alarms, groups
 from tcuq_fleet.judge.judge import LOCK, judge
 from tcuq_fleet.judge.retention import Retention
 
@@ -58,6 +58,49 @@ def test_groups_are_written_with_their_counts(fleet: StoredFleet) -> None:
     assert (None, None, 1, 100, 100, 50, True, False) in rows
     assert (1, 7, 2, 50, 50, 0, False, False) in rows
     assert judgement.groups == 1
+
+
+def test_one_owners_devices_change_no_verdict_of_another(
+    fleet: StoredFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """20,000 invented devices, calm or odd, leave the other owner's devices, groups and alarms."""
+    monkeypatch.setattr(alarms, "MAX_DEVICE_ALARMS", 100)
+    fleet.connection.execute("INSERT INTO owners (name) VALUES ('a'), ('b')")
+    fleet.connection.execute(
+        "INSERT INTO sites (name, owner) VALUES ('s', 1), ('t', 1), ('u', 1), ('v', 2)"
+    )
+    for bits in (0, 0, 0, 10, 11, 12, 13):
+        fleet.add(60 if bits == 0 else 5, bits=bits, site=1)
+    fleet.add(60, site=2)
+    fleet.add(40, bits=12, site=2, firmware=8)
+    fleet.silence(fleet.add(30, site=3))
+
+    def verdicts() -> list[list[tuple[object, ...]]]:
+        number = fleet.judge().judgement
+        of_a = f"judgement = {number} AND owner = 1"
+        return [
+            fleet.rows(f"SELECT {columns} FROM {table} WHERE {where} ORDER BY {columns}")  # noqa: S608
+            for columns, table, where in (
+                ("device, evidence_q8", "suspects", of_a),
+                ("judgeable, discovered, cutoff_q8", "owner_counts", of_a),
+                ("profile, firmware, site, devices, discovered, drifted, named", "groups", of_a),
+                (
+                    "kind::text, device, profile, firmware, site",
+                    "alarms",
+                    f"state <> 'closed' AND (owner = 1 OR device <= {own})",
+                ),
+            )
+        ]
+
+    own = fleet.rows("SELECT max(device) FROM devices")[0][0]
+    alone = verdicts()
+    assert all(alone)
+    invented = fleet.add(10_000, site=4)
+    assert verdicts() == alone
+    fleet.add(10_000, bits=30, site=4, firmware=8)
+    assert verdicts() == alone
+    fleet.silence(invented)
+    assert verdicts() == alone
 
 
 def test_of_many_sites_only_notable_groups_are_written(

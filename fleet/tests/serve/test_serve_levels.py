@@ -58,7 +58,7 @@ def test_discoveries_at_a_level_are_those_of_all_devices(
         values = np.array(rows.fetchall(), np.int64).reshape(-1)
     truth = discover(values, np.ones(len(values), int), len(values), level)
     finding = levels.finding_at(session, judgement, level)
-    assert (finding.discovered, finding.cutoff_q8) == (truth.count, truth.cutoff_q8)
+    assert (finding.discovered, finding.least_q8) == (truth.count, truth.cutoff_q8)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.05, 0.001])
@@ -80,9 +80,9 @@ def test_a_groups_discoveries_are_its_devices(
     finding = levels.finding_at(session, judgement, level)
     row = queries.judged_group(session, judgement, group)
     assert row is not None
-    assert finding.cutoff_q8 is not None
+    assert finding.least_q8 is not None
     (ranked,) = levels.count_discoveries(session, judgement, finding, [row])
-    assert ranked.discovered == count_devices(seeded, finding.cutoff_q8, group)
+    assert ranked.discovered == count_devices(seeded, finding.least_q8, group)
 
 
 def test_named_groups_come_first(session: Session, judgement: queries.JudgementRow) -> None:
@@ -100,11 +100,10 @@ def test_suspects_are_listed_completely_and_in_order(
 ) -> None:
     """The pages list every discovered device once, by decreasing evidence."""
     finding = levels.finding_at(session, judgement, 0.01)
-    assert finding.cutoff_q8 is not None
     listed: list[queries.Suspect] = []
     for page in range(1, 100):
         rows = queries.suspects(
-            session, judgement.judgement, finding.cutoff_q8, ALL_DEVICES, page=page
+            session, judgement.judgement, finding.cutoffs_q8, ALL_DEVICES, page=page
         )
         listed += rows
         if len(rows) < queries.PAGE:

@@ -28,6 +28,7 @@ ROUTES = {
     "/changed": "/changed",
     "/alarms": "/alarms",
     "/registry": "/registry",
+    "/runbook": "/runbook",
     "/device/{device}": "/device/{device}",
     "/search": "/search?q={device}",
     "/api/fleet": "/api/fleet?level=0.5",

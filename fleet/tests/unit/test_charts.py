@@ -37,10 +37,8 @@ def judgements(count: int, minutes: int) -> list[JudgementRow]:
             1,
             1900,
             10 * i,
-            900,
             0,
             all_groups=True,
-            tested=1900,
             compared=0,
             changed=0,
         )

@@ -14,10 +14,12 @@ from tcuq_fleet.judge.evidence_counts import SILENT, YOUNG, Array, EvidenceCount
 from tcuq_fleet.judge.groups import MIN_DEVICES, judge_groups
 
 
-def count(*cohorts: tuple[int, int, int, dict[int, int]]) -> EvidenceCounts:
+def count(
+    *cohorts: tuple[int, int, int, dict[int, int]], owners: dict[int, int] | None = None
+) -> EvidenceCounts:
     """Create counts from cohorts: profile, firmware, site, devices by evidence."""
     rows = [(p, f, s, e, n) for p, f, s, by_evidence in cohorts for e, n in by_evidence.items()]
-    return EvidenceCounts(np.array(rows, np.int64))
+    return EvidenceCounts(np.array(rows, np.int64), owners)
 
 
 def bits(counts: EvidenceCounts, share: float) -> Array:
@@ -79,24 +81,24 @@ def test_a_broken_firmware_alone_is_named() -> None:
     counts = count(*((1, f, s, broken if f == 8 else fine) for f in (7, 8, 9) for s in (1, 2, 3)))
     groups = judge_groups(counts, 0.1, 0.1)
     assert groups.drifted.sum() == 1 + 1 + 3 + 3  # profile, firmware 8, its sites, its cohorts
-    assert named(counts) == {(None, 8, None)}
+    assert named(counts) == {(None, 8, None, 0)}
 
 
 def test_a_broken_cohort_alone_is_named() -> None:
     """One firmware at one site is named, and a second fault elsewhere beside it."""
     cohorts = [[1, f, s, {0: 1000}] for f in (7, 8, 9) for s in (1, 2, 3)]
     cohorts[4][3] = {0: 100, 40 * 256: 900}
-    assert named(count(*map(tuple, cohorts))) == {(1, 8, 2)}  # type: ignore[arg-type]
+    assert named(count(*map(tuple, cohorts))) == {(1, 8, 2, 0)}  # type: ignore[arg-type]
     for i in (0, 3, 6):
         cohorts[i][3] = {0: 100, 40 * 256: 900}
-    assert named(count(*map(tuple, cohorts))) == {(1, 8, 2), (None, None, 1)}  # type: ignore[arg-type]
+    assert named(count(*map(tuple, cohorts))) == {(1, 8, 2, 0), (None, None, 1, 0)}  # type: ignore[arg-type]
 
 
 def test_a_group_with_an_alarm_stays_named() -> None:
     """A group with an active alarm is named rather than a similar group."""
     counts = count((1, 7, 1, {0: 50, 40 * 256: 950}), (1, 7, 2, {0: 100, 40 * 256: 10}))
-    assert named(counts) == {(None, None, 1)}
-    assert named(counts, active=frozenset({(1, 7, 1)})) == {(1, 7, 1)}
+    assert named(counts) == {(None, None, 1, 0)}
+    assert named(counts, active=frozenset({(1, 7, 1, 0)})) == {(1, 7, 1, 0)}
 
 
 def test_groups_with_few_judgeable_devices_do_not_drift() -> None:
@@ -108,6 +110,24 @@ def test_groups_with_few_judgeable_devices_do_not_drift() -> None:
     assert groups.devices.tolist() == [1000 + MIN_DEVICES - 1] * 4
 
 
+def test_another_owners_groups_change_no_group_of_an_owner() -> None:
+    """Named groups and outages of an owner are the same beside any devices of another."""
+    broken = {0: 30, 12 * 256: 70}
+    cohorts = [(1, f, s, broken if f == 8 else {0: 100, SILENT: 60 * (s == 2)}) for f in (7, 8)
+        for s in (1, 2, 3)]  # fmt: skip
+    others = [(1, f, s, {0: 9000, 40 * 256: 9000, SILENT: 9000}) for f in (7, 8) for s in (4, 5)]
+
+    def of_first(*more: tuple[int, int, int, dict[int, int]]) -> set[tuple[GroupKey, bool, bool]]:
+        rows = count(*cohorts, *more, owners={1: 1, 2: 1, 3: 1, 4: 2, 5: 2})
+        groups = judge_groups(rows, 0.1, 0.1)
+        flags = zip(groups.keys, groups.named.tolist(), groups.outages.tolist(), strict=True)
+        return {row for row in flags if row[0][3] == 1}
+
+    alone = of_first()
+    assert ((None, 8, None, 1), True, False) in alone
+    assert of_first(*others) == alone
+
+
 def test_an_outage_is_named_once() -> None:
     """A silent site is one outage, and its cohorts are none."""
     counts = count(
@@ -115,7 +135,7 @@ def test_an_outage_is_named_once() -> None:
     )
     groups = judge_groups(counts, 0.1, 0.1)
     assert [key for key, flag in zip(groups.keys, groups.outages, strict=True) if flag] == [
-        (None, None, 2)
+        (None, None, 2, 0)
     ]
 
 
@@ -125,5 +145,5 @@ def test_a_group_has_an_error_rate_of_its_own() -> None:
     groups = judge_groups(counts, 0.1, 0.1)
     assert groups.discovered.sum() == 0
     own = dict(zip(groups.keys, groups.own, strict=True))
-    assert own[None, None, 1] == own[1, 1, 1] == Discovery(1, 12 * 256)
-    assert own[None, None, 2] == own[1, None, None] == Discovery(0, None)
+    assert own[None, None, 1, 0] == own[1, 1, 1, 0] == Discovery(1, 12 * 256)
+    assert own[None, None, 2, 0] == own[1, None, None, 0] == Discovery(0, None)

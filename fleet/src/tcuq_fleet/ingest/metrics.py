@@ -11,6 +11,7 @@ from tcuq_fleet.ingest.validation import ValidationResult
 
 ALIVE_S = 120.0  # a worker whose loop has not run for this long is considered hung
 OVERDUE_S = 10.0  # a batch that waits longer makes the worker unready
+LATE_S = 5.0  # the objective: a message is acknowledged within this time of its arrival
 
 
 class IngestMetrics:
@@ -37,6 +38,12 @@ class IngestMetrics:
             "tcuq_ingest_batch_records",
             "Records per transaction.",
             buckets=(1, 10, 100, 1_000, 5_000, 10_000, 20_000, 50_000),
+        )
+        self.acknowledged = counter(
+            "tcuq_ingest_acknowledged", "Messages acknowledged to the broker."
+        )
+        self.late = counter(
+            "tcuq_ingest_late", f"Of these, acknowledged later than {LATE_S:g} s after arrival."
         )
         self.commit = histogram("tcuq_ingest_commit_seconds", "From the first statement to COMMIT.")
         self.lag = gauge(
@@ -67,9 +74,12 @@ class IngestMetrics:
         self._heartbeat = time.monotonic()
         self.oldest = oldest
 
-    def stored(self, started: float) -> None:
-        """Note that a batch whose first message arrived at `started` is stored."""
+    def stored(self, started: float, messages: int) -> None:
+        """Note that a batch whose first message arrived at `started` is acknowledged."""
         self.oldest, self._last_lag_s = None, time.monotonic() - started
+        self.acknowledged.inc(messages)
+        if self._last_lag_s > LATE_S:
+            self.late.inc(messages)
 
     @property
     def lag_s(self) -> float:

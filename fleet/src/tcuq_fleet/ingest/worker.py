@@ -184,7 +184,7 @@ class Worker:
             client.ping()
         batch, acks = commit.result()
         client.acknowledge(batch.messages, acks)
-        self.metrics.stored(batch.started)
+        self.metrics.stored(batch.started, len(batch.messages))
 
     def _store_batch(self, pending: PendingBatch) -> tuple[PendingBatch, bytes]:
         """Store messages, however long the database is away; return the acknowledgements."""

@@ -19,7 +19,8 @@ from tcuq_fleet.judge.groups import MIN_DEVICES, GroupJudgements
 ESCALATED_AFTER = 3  # consecutive epochs that raised the alarm
 CLOSED_AFTER = 2  # consecutive epochs that did not
 FAR_BITS = 32  # above the cut-off: a gross fault, escalated at once
-MAX_DEVICE_ALARMS = 10_000  # active at a time; those with the most evidence are opened first
+# Of an owner, active at a time; those with the most evidence are opened first.
+MAX_DEVICE_ALARMS = 10_000
 MAX_SILENT_ALARMS = 1_000  # with more silent devices outside silent groups, one alarm for all
 
 CLOSE_ENDED: LiteralString = """
@@ -34,17 +35,22 @@ WHERE alarms.device = devices.device AND alarms.state <> 'closed'
 # device is quiet.
 UPDATE_ACTIVE: LiteralString = """
 WITH observation AS (
-    SELECT alarm, coalesce(judged_q8 >= %(cutoff_q8)s, false) AS raised,
-        coalesce(judged_q8 >= %(far_q8)s, false) AS far, judged_q8 / 256.0 AS evidence,
-        coalesce(devices.epoch, %(judgement)s) AS epoch, devices.cause
-    FROM alarms LEFT JOIN devices USING (device)
+    SELECT alarm, coalesce(judged_q8 >= of_owner.cutoff_q8, false) AS raised,
+        coalesce(judged_q8 >= of_owner.cutoff_q8 + 256 * %(far_bits)s, false) AS far,
+        judged_q8 / 256.0 AS evidence, coalesce(devices.epoch, %(judgement)s) AS epoch,
+        devices.cause
+    FROM alarms LEFT JOIN devices USING (device) LEFT JOIN sites ON sites.site = devices.site
+        LEFT JOIN owner_counts AS of_owner ON of_owner.judgement = %(judgement)s
+            AND of_owner.owner = coalesce(sites.owner, 0)
     WHERE kind = 'device' AND state <> 'closed'
         AND (devices.device IS NULL OR judged_q8 IS NOT NULL AND last_seen >= %(since)s)
     UNION ALL
-    SELECT alarm, coalesce(drifted, false), coalesce(g.evidence >= %(group_far)s, false),
+    SELECT alarm, coalesce(drifted, false), coalesce(
+            g.evidence >= g.cutoff_q8 / 256.0 + %(far_bits)s, false),
         coalesce(g.evidence, 0), %(interval)s, NULL
     FROM alarms AS a LEFT JOIN groups AS g ON judgement = %(judgement)s
-        AND (g.profile, g.firmware, g.site) IS NOT DISTINCT FROM (a.profile, a.firmware, a.site)
+        AND (g.profile, g.firmware, g.site, g.owner)
+            IS NOT DISTINCT FROM (a.profile, a.firmware, a.site, a.owner)
     WHERE kind = 'group' AND state <> 'closed'
         AND NOT coalesce(judgeable < %(min_devices)s AND devices >= %(min_devices)s, false)
     UNION ALL
@@ -53,11 +59,14 @@ WITH observation AS (
     FROM alarms LEFT JOIN devices USING (device)
     WHERE kind = 'silent' AND device IS NOT NULL AND state <> 'closed'
     UNION ALL
-    SELECT alarm, CASE WHEN coalesce(a.profile, a.firmware, a.site) IS NULL THEN %(too_many)s
-            ELSE coalesce(2 * g.silent >= g.devices, false) END,
-        false, coalesce(g.silent, %(silent_left)s), %(judgement)s, NULL
+    SELECT alarm, coalesce(2 * g.silent >= g.devices, crowd.silent IS NOT NULL),
+        false, coalesce(g.silent, crowd.silent, 0), %(judgement)s, NULL
     FROM alarms AS a LEFT JOIN groups AS g ON judgement = %(judgement)s
-        AND (g.profile, g.firmware, g.site) IS NOT DISTINCT FROM (a.profile, a.firmware, a.site)
+        AND (g.profile, g.firmware, g.site, g.owner)
+            IS NOT DISTINCT FROM (a.profile, a.firmware, a.site, a.owner)
+        LEFT JOIN unnest(%(crowded)s::integer[], %(silent_left)s::bigint[])
+            AS crowd (owner, silent) ON crowd.owner = a.owner
+            AND coalesce(a.profile, a.firmware, a.site) IS NULL
     WHERE kind = 'silent' AND device IS NULL AND state <> 'closed'
     UNION ALL
     SELECT alarm, changed.device IS NOT NULL, false, coalesce(changed.evidence_q8, 0) / 256.0,
@@ -67,12 +76,12 @@ WITH observation AS (
         AND (devices.device IS NULL OR last_seen >= %(since)s)
     UNION ALL
     SELECT alarm, EXISTS (SELECT FROM unnest(%(changed_profiles)s::integer[],
-            %(changed_firmwares)s::integer[], %(changed_sites)s::integer[])
-            AS o (profile, firmware, site)
-            WHERE (o.profile, o.firmware, o.site)
-                IS NOT DISTINCT FROM (a.profile, a.firmware, a.site)),
+            %(changed_firmwares)s::integer[], %(changed_sites)s::integer[],
+            %(changed_owners)s::integer[]) AS o (profile, firmware, site, owner)
+            WHERE (o.profile, o.firmware, o.site, o.owner)
+                IS NOT DISTINCT FROM (a.profile, a.firmware, a.site, a.owner)),
         false, (SELECT count(*) FROM changed AS c
-            WHERE coalesce(a.profile, c.profile) = c.profile
+            WHERE c.owner = a.owner AND coalesce(a.profile, c.profile) = c.profile
                 AND coalesce(a.firmware, c.firmware) = c.firmware
                 AND coalesce(a.site, c.site) = c.site), %(interval)s, NULL
     FROM alarms AS a WHERE kind = 'changed' AND device IS NULL AND state <> 'closed'
@@ -100,88 +109,108 @@ RETURNING t.state::text, t.state <> old_state
 """
 
 OPEN_GROUPS: LiteralString = """
-INSERT INTO alarms (kind, state, profile, firmware, site, evidence, epoch)
-SELECT 'group', CASE WHEN evidence >= %(group_far)s THEN 'escalated' ELSE 'open' END::alarm_state,
-    profile, firmware, site, evidence, %(interval)s
+INSERT INTO alarms (kind, state, profile, firmware, site, owner, evidence, epoch)
+SELECT 'group', CASE WHEN evidence >= cutoff_q8 / 256.0 + %(far_bits)s THEN 'escalated'
+    ELSE 'open' END::alarm_state, profile, firmware, site, owner, evidence, %(interval)s
 FROM groups WHERE judgement = %(judgement)s AND named
 ON CONFLICT DO NOTHING
 """
 
-OPEN_DEVICES: LiteralString = """
+_OPEN_DEVICES: LiteralString = """
 WITH g AS MATERIALIZED (
-    SELECT profile, firmware, site FROM groups WHERE judgement = %(judgement)s AND named
+    SELECT profile, firmware, site, owner FROM groups WHERE judgement = %(judgement)s AND named
+), ranked AS (
+    SELECT s.*, cutoff_q8,
+        row_number() OVER (PARTITION BY owner ORDER BY s.evidence_q8 DESC, device) AS place
+    FROM suspects AS s JOIN owner_counts AS of_owner USING (judgement, owner)
+    WHERE judgement = %(judgement)s AND s.evidence_q8 >= cutoff_q8
+        AND NOT EXISTS (SELECT FROM g WHERE g.owner = s.owner
+            AND coalesce(g.profile, s.profile) = s.profile
+            AND coalesce(g.firmware, s.firmware) = s.firmware AND coalesce(g.site, s.site) = s.site)
+        AND NOT EXISTS (SELECT FROM alarms AS a
+            WHERE kind = 'device' AND a.device = s.device AND state <> 'closed')
 )
 INSERT INTO alarms (kind, state, device, evidence, epoch, cause)
-SELECT 'device',
-    CASE WHEN s.evidence_q8 >= %(far_q8)s THEN 'escalated' ELSE 'open' END::alarm_state,
-    device, s.evidence_q8 / 256.0, devices.epoch, devices.cause
-FROM suspects AS s JOIN devices USING (device)
-WHERE s.judgement = %(judgement)s AND s.evidence_q8 >= %(cutoff_q8)s
-    AND NOT EXISTS (SELECT FROM g WHERE coalesce(g.profile, s.profile) = s.profile
-        AND coalesce(g.firmware, s.firmware) = s.firmware AND coalesce(g.site, s.site) = s.site)
-    AND NOT EXISTS (SELECT FROM alarms AS a
-        WHERE kind = 'device' AND a.device = s.device AND state <> 'closed')
-ORDER BY s.evidence_q8 DESC, device
-LIMIT greatest(0, %(max_device_alarms)s -
-    (SELECT count(*) FROM alarms WHERE kind = 'device' AND state <> 'closed'))
+SELECT 'device', CASE WHEN evidence_q8 >= cutoff_q8 + 256 * %(far_bits)s THEN 'escalated'
+    ELSE 'open' END::alarm_state, device, evidence_q8 / 256.0, devices.epoch, devices.cause
+FROM ranked JOIN devices USING (device) LEFT JOIN (<active>) AS active USING (owner)
+WHERE place <= %(max_device_alarms)s - coalesce(active.alarms, 0)
+ORDER BY evidence_q8 DESC, device
 """
 
 OPEN_SILENT_GROUPS: LiteralString = """
-INSERT INTO alarms (kind, profile, firmware, site, evidence, epoch)
-SELECT 'silent', o.profile, o.firmware, o.site, g.silent, %(judgement)s
-FROM unnest(%(profiles)s::integer[], %(firmwares)s::integer[], %(sites)s::integer[])
-    AS o (profile, firmware, site)
-    JOIN groups AS g ON judgement = %(judgement)s
-    AND (g.profile, g.firmware, g.site) IS NOT DISTINCT FROM (o.profile, o.firmware, o.site)
+INSERT INTO alarms (kind, profile, firmware, site, owner, evidence, epoch)
+SELECT 'silent', o.*, g.silent, %(judgement)s
+FROM unnest(%(profiles)s::integer[], %(firmwares)s::integer[], %(sites)s::integer[],
+    %(owners)s::integer[]) AS o (profile, firmware, site, owner)
+    JOIN groups AS g ON judgement = %(judgement)s AND (g.profile, g.firmware, g.site, g.owner)
+        IS NOT DISTINCT FROM (o.profile, o.firmware, o.site, o.owner)
 ON CONFLICT DO NOTHING
 """
 
 OPEN_SILENT_DEVICES: LiteralString = """
 INSERT INTO alarms (kind, device, evidence, epoch)
 SELECT 'silent', device, extract(epoch FROM now() - last_seen) / 3600, %(judgement)s
-FROM devices AS d
+FROM devices AS d LEFT JOIN sites USING (site)
 WHERE last_seen < %(since)s AND last_seen >= %(gone_since)s
+    AND NOT coalesce(sites.owner, 0) = ANY(%(crowded)s::integer[])
     AND NOT EXISTS (SELECT FROM registry AS r WHERE r.device = d.device AND state = 'retired')
     AND NOT EXISTS (
-        SELECT FROM unnest(%(profiles)s::integer[], %(firmwares)s::integer[], %(sites)s::integer[])
-            AS o (profile, firmware, site)
-        WHERE coalesce(o.profile, d.profile) = d.profile
+        SELECT FROM unnest(%(profiles)s::integer[], %(firmwares)s::integer[],
+            %(sites)s::integer[], %(owners)s::integer[]) AS o (profile, firmware, site, owner)
+        WHERE o.owner = coalesce(sites.owner, 0) AND coalesce(o.profile, d.profile) = d.profile
             AND coalesce(o.firmware, d.firmware) = d.firmware
             AND coalesce(o.site, d.site) = d.site)
 ON CONFLICT DO NOTHING
 """
 
 OPEN_CHANGED_GROUPS: LiteralString = """
-INSERT INTO alarms (kind, profile, firmware, site, evidence, epoch)
-SELECT 'changed', o.profile, o.firmware, o.site, (SELECT count(*) FROM changed AS c
-        WHERE coalesce(o.profile, c.profile) = c.profile
+INSERT INTO alarms (kind, profile, firmware, site, owner, evidence, epoch)
+SELECT 'changed', o.*, (SELECT count(*) FROM changed AS c
+        WHERE c.owner = o.owner AND coalesce(o.profile, c.profile) = c.profile
             AND coalesce(o.firmware, c.firmware) = c.firmware
             AND coalesce(o.site, c.site) = c.site), %(interval)s
 FROM unnest(%(changed_profiles)s::integer[], %(changed_firmwares)s::integer[],
-    %(changed_sites)s::integer[]) AS o (profile, firmware, site)
+    %(changed_sites)s::integer[], %(changed_owners)s::integer[])
+    AS o (profile, firmware, site, owner)
 ON CONFLICT DO NOTHING
 """
 
-OPEN_CHANGED_DEVICES: LiteralString = """
+_OPEN_CHANGED_DEVICES: LiteralString = """
+WITH ranked AS (
+    SELECT *, row_number() OVER (PARTITION BY owner ORDER BY evidence_q8 DESC, device) AS place
+    FROM changed AS c
+    WHERE NOT EXISTS (
+            SELECT FROM unnest(%(changed_profiles)s::integer[], %(changed_firmwares)s::integer[],
+                %(changed_sites)s::integer[], %(changed_owners)s::integer[])
+                AS o (profile, firmware, site, owner)
+            WHERE o.owner = c.owner AND coalesce(o.profile, c.profile) = c.profile
+                AND coalesce(o.firmware, c.firmware) = c.firmware
+                AND coalesce(o.site, c.site) = c.site)
+        AND NOT EXISTS (SELECT FROM alarms AS a
+            WHERE kind = 'changed' AND a.device = c.device AND state <> 'closed')
+)
 INSERT INTO alarms (kind, device, evidence, epoch, cause, moved)
 SELECT 'changed', device, evidence_q8 / 256.0, devices.epoch, devices.cause, moved
-FROM changed AS c JOIN devices USING (device)
-WHERE NOT EXISTS (
-        SELECT FROM unnest(%(changed_profiles)s::integer[], %(changed_firmwares)s::integer[],
-            %(changed_sites)s::integer[]) AS o (profile, firmware, site)
-        WHERE coalesce(o.profile, c.profile) = c.profile
-            AND coalesce(o.firmware, c.firmware) = c.firmware
-            AND coalesce(o.site, c.site) = c.site)
-    AND NOT EXISTS (SELECT FROM alarms AS a
-        WHERE kind = 'changed' AND a.device = c.device AND state <> 'closed')
+FROM ranked JOIN devices USING (device) LEFT JOIN (<active>) AS active USING (owner)
+WHERE place <= %(max_device_alarms)s - coalesce(active.alarms, 0)
 ORDER BY evidence_q8 DESC, device
-LIMIT greatest(0, %(max_device_alarms)s -
-    (SELECT count(*) FROM alarms WHERE kind = 'changed' AND device IS NOT NULL
-        AND state <> 'closed'))
 """
+# Active alarms of an owner's devices.
+_ACTIVE: LiteralString = """
+    SELECT coalesce(sites.owner, 0) AS owner, count(*) AS alarms
+    FROM alarms JOIN devices USING (device) LEFT JOIN sites ON sites.site = devices.site
+    WHERE kind = '<kind>' AND state <> 'closed' GROUP BY 1
+"""
+OPEN_DEVICES = _OPEN_DEVICES.replace("<active>", _ACTIVE.replace("<kind>", "device"))
+OPEN_CHANGED_DEVICES = _OPEN_CHANGED_DEVICES.replace(
+    "<active>", _ACTIVE.replace("<kind>", "changed")
+)
 
 OPEN_SILENT_FLEET: LiteralString = """
-INSERT INTO alarms (kind, evidence, epoch) VALUES ('silent', %(silent_left)s, %(judgement)s)
+INSERT INTO alarms (kind, owner, evidence, epoch)
+SELECT 'silent', crowd.*, %(judgement)s
+FROM unnest(%(crowded)s::integer[], %(silent_left)s::bigint[]) AS crowd (owner, silent)
 ON CONFLICT DO NOTHING
 """
 
@@ -192,7 +221,6 @@ class JudgementInput(NamedTuple):
     judgement: int
     since: "datetime"  # a device last seen before is silent
     gone_since: "datetime"  # and before this time gone
-    cutoff_q8: int
     groups: GroupJudgements
     interval: int  # number by the clock, which groups have in place of an epoch
     changed: list[GroupKey]  # groups of which half the devices changed
@@ -209,7 +237,7 @@ class AlarmChanges(NamedTuple):
 def active_groups(connection: Connection[Any], kind: str) -> frozenset[GroupKey]:
     """Return the groups with an active alarm of this kind."""
     rows = connection.execute(
-        "SELECT profile, firmware, site FROM alarms"
+        "SELECT profile, firmware, site, owner FROM alarms"
         " WHERE kind = %s AND device IS NULL AND state <> 'closed'",
         [kind],
     )
@@ -220,18 +248,18 @@ def update(connection: Connection[Any], judgement: JudgementInput) -> AlarmChang
     """Close and update active alarms, then open new ones."""
     groups = judgement.groups
     outages = [key for key, flag in zip(groups.keys, groups.outages, strict=True) if flag]
-    silent_left = groups.silent_left
+    crowded = {
+        owner: count for owner, count in groups.silent_left.items() if count > MAX_SILENT_ALARMS
+    }
     values = {
         "judgement": judgement.judgement,
         "since": judgement.since,
         "gone_since": judgement.gone_since,
-        "cutoff_q8": judgement.cutoff_q8,
-        "far_q8": judgement.cutoff_q8 + 256 * FAR_BITS,
-        "group_far": groups.cutoff_q8 / 256 + FAR_BITS,
+        "far_bits": FAR_BITS,
         "interval": judgement.interval,
         "min_devices": MIN_DEVICES,
-        "silent_left": silent_left,
-        "too_many": silent_left > MAX_SILENT_ALARMS,
+        "crowded": list(crowded),
+        "silent_left": list(crowded.values()),
         "closed_after": CLOSED_AFTER,
         "escalated_after": ESCALATED_AFTER,
         "max_device_alarms": MAX_DEVICE_ALARMS,
@@ -240,13 +268,11 @@ def update(connection: Connection[Any], judgement: JudgementInput) -> AlarmChang
     }
     ended = connection.execute(CLOSE_ENDED, values).rowcount
     transitions = connection.execute(UPDATE_ACTIVE, values).fetchall()
-    silence = OPEN_SILENT_FLEET if silent_left > MAX_SILENT_ALARMS else OPEN_SILENT_DEVICES
     statements = [OPEN_GROUPS, OPEN_DEVICES, OPEN_CHANGED_GROUPS, OPEN_CHANGED_DEVICES]
     statements += [OPEN_SILENT_GROUPS] if outages else []
-    opened = sum(
-        connection.execute(statement, values).rowcount
-        for statement in (*statements, *([silence] if silent_left else ()))
-    )
+    statements += [OPEN_SILENT_FLEET] if crowded else []
+    statements += [OPEN_SILENT_DEVICES] if any(groups.silent_left.values()) else []
+    opened = sum(connection.execute(statement, values).rowcount for statement in statements)
     return AlarmChanges(
         opened,
         sum(changed and state == "escalated" for state, changed in transitions),
@@ -256,5 +282,5 @@ def update(connection: Connection[Any], judgement: JudgementInput) -> AlarmChang
 
 def _columns(prefix: str, keys: Sequence[GroupKey]) -> dict[str, list[int | None]]:
     """Return groups as one parameter per column."""
-    names = ("profiles", "firmwares", "sites")
+    names = ("profiles", "firmwares", "sites", "owners")
     return {prefix + name: [key[at] for key in keys] for at, name in enumerate(names)}

@@ -59,7 +59,7 @@ ALARM_COLUMNS: LiteralString = """
 ALARM_TABLES: LiteralString = """
 FROM alarms LEFT JOIN devices USING (device) LEFT JOIN registry USING (device)
     LEFT JOIN sites ON sites.site = coalesce(alarms.site, devices.site)
-    LEFT JOIN owners USING (owner)
+    LEFT JOIN owners ON owners.owner = coalesce(alarms.owner, sites.owner)
 """
 
 
@@ -214,6 +214,8 @@ def _alerts(alarm: AlarmNotice, until: datetime, dashboard: str | None) -> Itera
     link = _link(alarm, dashboard)
     step = {"next_step": alarm.next_step} if alarm.next_step else {}
     annotations = {"summary": alarm.text, **step, **alarm.details, **link}
+    if dashboard is not None:
+        annotations["runbook_url"] = f"{dashboard.rstrip('/')}/runbook#{_name(alarm.kind)}"
     for severity, active in _severities(alarm):
         starts = alarm.changed if active and severity != "ticket" else alarm.opened
         if active or (alarm.new and alarm.state != "open" and alarm.opened < alarm.changed):

@@ -34,7 +34,8 @@ WEEKS = 8  # of scores that are reference
 # Devices whose newest closed epoch is not in `changes` yet, with their row there if they have one.
 _CLOSED: LiteralString = """
 WITH held AS MATERIALIZED (
-    SELECT device, profile, firmware, site FROM alarms WHERE kind = 'changed' AND state <> 'closed'
+    SELECT device, profile, firmware, site, owner FROM alarms
+    WHERE kind = 'changed' AND state <> 'closed'
 )
 SELECT string_agg(int8send(d.device) || int4send(coalesce(sites.owner, 0)) || int4send(d.profile)
     || int4send(d.closed_epoch) || int2send(coalesce(c.past_epochs, 0::smallint))
@@ -42,6 +43,7 @@ SELECT string_agg(int8send(d.device) || int4send(coalesce(sites.owner, 0)) || in
     || <new> || int2send((c.device IS NOT NULL)::integer::smallint)
     || int2send((EXISTS (SELECT FROM held WHERE held.device = d.device)
         OR EXISTS (SELECT FROM held WHERE held.device IS NULL
+            AND held.owner = coalesce(sites.owner, 0)
             AND coalesce(held.profile, d.profile) = d.profile
             AND coalesce(held.firmware, d.firmware) = d.firmware
             AND coalesce(held.site, d.site) = d.site))::integer::smallint), ''::bytea)

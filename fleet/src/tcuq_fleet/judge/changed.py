@@ -6,6 +6,7 @@ verdict of another's. A device without enough past epochs, or without enough cal
 tested. Groups of which half the devices or more changed stand for their devices.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString, Self
@@ -26,7 +27,7 @@ from tcuq_fleet.judge.ebh import Discovery, discover_each
 from tcuq_fleet.judge.evidence_counts import EvidenceCounts, Flags, GroupKey
 from tcuq_fleet.judge.groups import MIN_DEVICES, cover
 
-MAX_CHANGED = 100_000  # listed, those with the most evidence
+MAX_CHANGED = 100_000  # listed of an owner, those with the most evidence
 # A device shows the larger evidence of its closed and its running epoch above its past.
 RISE: LiteralString = """
     least(1023, greatest(0, floor(greatest(d.evidence, d.closed_evidence, 0) - c.past_evidence)))
@@ -56,9 +57,11 @@ _KEYS = ("owner", "profile", "firmware", "site", "score", "rise")
 _ROW = np.dtype([(name, ">i4") for name in (*_KEYS, "devices")])
 LIST: LiteralString = (
     """
-SELECT d.device, c.owner, d.profile, d.firmware, d.site, c.score, """
+SELECT device, owner, profile, firmware, site, score, rise, moved FROM (
+    SELECT d.device, c.owner, d.profile, d.firmware, d.site, c.score, """
     + RISE
-    + """::integer AS rise, c.moved
+    + """::integer AS rise, c.moved,
+        row_number() OVER (PARTITION BY c.owner ORDER BY c.score DESC, d.device) AS place
 """
     + _TESTED.replace(
         "WHERE",
@@ -71,7 +74,8 @@ WHERE""",
     + "    AND (c.score >= least.score OR "
     + RISE
     + """ >= least.rise)
-ORDER BY c.score DESC, d.device LIMIT %(limit)s
+) AS ranked
+WHERE place <= %(limit)s
 """
 )
 
@@ -100,6 +104,7 @@ def judge_changes(
     connection: Connection[Any],
     level: float,
     since: datetime,
+    owners_of_sites: Mapping[int, int],
     active: frozenset[GroupKey] = frozenset(),
 ) -> ChangeJudgement:
     """Fold new epochs into the store, judge every owner's devices and list the changed ones."""
@@ -127,7 +132,9 @@ def judge_changes(
     cutoffs = np.array([_cutoff(discovery) for discovery in discoveries], np.int64)
     flagged = bits_q8 >= cutoffs[part]
     _list(connection, since, references, dict(zip(owners.tolist(), cutoffs, strict=True)))
-    groups = _groups(rows, flagged, devices, active) if flagged.any() else []
+    groups: list[GroupKey] = []
+    if flagged.any():
+        groups = _groups(rows, flagged, devices, owners_of_sites, active)
     return ChangeJudgement(owners.tolist(), tested, discoveries, groups)
 
 
@@ -166,22 +173,27 @@ def _list(
     with (
         connection.cursor() as cursor,
         cursor.copy(
-            "COPY changed (device, profile, firmware, site, evidence_q8, moved) FROM STDIN"
+            "COPY changed (device, profile, firmware, site, evidence_q8, moved, owner) FROM STDIN"
         ) as copy,
     ):
         for device, owner, profile, firmware, site, score, rise, moved in rows:
             by_means, by_evidence = bits[owner, profile][0][score], bits[owner, profile][1][rise]
             what = EVIDENCE_ROSE if by_evidence > by_means else moved
-            row = (device, profile, firmware, site, int(max(by_means, by_evidence)), what)
+            row = (device, profile, firmware, site, int(max(by_means, by_evidence)), what, owner)
             copy.write_row(row)
 
 
 def _groups(
-    rows: Array, flagged: Flags, devices: Array, active: frozenset[GroupKey]
+    rows: Array,
+    flagged: Flags,
+    devices: Array,
+    owners: Mapping[int, int],
+    active: frozenset[GroupKey],
 ) -> list[GroupKey]:
     """Return the few groups that explain the changed devices: half of each changed, or more."""
     columns = [rows[name].astype(np.int64) for name in ("profile", "firmware", "site")]
-    counts = EvidenceCounts(np.stack([*columns, flagged.astype(np.int64), devices], axis=1))
+    table = np.stack([*columns, flagged.astype(np.int64), devices], axis=1)
+    counts = EvidenceCounts(table, owners)
     hits, sizes = (
         counts.by_cohort(counts.evidence_q8 == 1),
         counts.by_cohort(counts.evidence_q8 >= 0),

@@ -18,6 +18,7 @@ from tcuq.errors import InputError
 # 256 log2 of a 64-bit count has an error of about 1e-12; closer to the limit than this, the
 # comparison is repeated in exact integers.
 ROUNDING_Q8 = 1e-6
+UNREACHABLE_Q8 = 1 << 30  # a cut-off above any evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,11 @@ class Discovery:
 
 
 NO_DISCOVERY = Discovery(0, None)
+
+
+def cutoff_or_unreachable(cutoff_q8: int | None) -> int:
+    """Return a cut-off as a number: one that no evidence reaches, if there is none."""
+    return UNREACHABLE_Q8 if cutoff_q8 is None else cutoff_q8
 
 
 def discover(

@@ -1,52 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
 """Evidence counts: devices per cohort and evidence, their sums over groups, groups' e-values.
 
+Everything is judged per owner of the sites: a group's devices have one owner.
+
 The e-value against "fewer than r of these n devices drift" is the mean of the n - r + 1 smallest.
 Proof: if fewer than r drift, some n - r + 1 do not; the mean of theirs is an e-value, and the mean
 of the smallest is at most that, under any dependence. With r = 1 it is the plain average, which
 one device alone can raise without bound; with r a share of n it takes that share of the group.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tcuq_fleet.judge.ebh import Discovery, discover, discover_each
+from tcuq_fleet.judge.ebh import Discovery, cutoff_or_unreachable, discover_each
 
 Array = NDArray[Any]
 Flags = NDArray[np.bool_]
-GroupKey = tuple[int | None, int | None, int | None]  # profile, firmware, site; None: any
+# Profile, firmware, site (None: any) and owner.
+GroupKey = tuple[int | None, int | None, int | None, int]
 
 # Codes in place of a device's evidence. Evidence below 0 bits is counted as 0: such a device is
 # never discovered, and an e-value of 0 in its place lowers a group's e-value by less than 1.
 SILENT, YOUNG = -2, -1
-# Columns by which devices are grouped: profile, firmware or site alone, and all three together.
-KINDS = ((0,), (1,), (2,), (0, 1, 2))
+# Columns by which devices of an owner are grouped: profile, firmware or site alone, all three.
+KINDS = ((0, 3), (1, 3), (2, 3), (0, 1, 2, 3))
+NO_OWNER = 0
 
 
 class EvidenceCounts:
     """Counts of devices by cohort and evidence, and their sums over groups.
 
-    Rows are profile, firmware, site, evidence_q8 (or SILENT, YOUNG) and devices, in any order.
+    Rows are profile, firmware, site, evidence_q8 (or SILENT, YOUNG) and devices, in any order;
+    `owners` maps sites to owners.
     """
 
-    def __init__(self, rows: NDArray[np.int64]) -> None:
+    def __init__(self, rows: NDArray[np.int64], owners: Mapping[int, int] | None = None) -> None:
         self.evidence_q8, self.devices = rows[:, 3], rows[:, 4]
         self.cohorts, self.cohort = distinct(rows[:, :3])  # cohort: the index of each row's
+        sites, site = np.unique(self.cohorts[:, 2], return_inverse=True)
+        of_sites = [(owners or {}).get(number, NO_OWNER) for number in sites.tolist()]
+        owner = np.array(of_sites, np.int64)[site]
+        # Owners, and the index of each cohort's and each group's.
+        self.owners, self.cohort_owner = np.unique(owner, return_inverse=True)
+        keyed = np.column_stack([self.cohorts, owner])
         self.groups: list[GroupKey] = []
         self.inside = np.empty((len(KINDS), len(self.cohorts)), np.intp)  # each cohort's groups
         sizes: list[int] = []
         for kind, columns in enumerate(KINDS):
-            keys, where = distinct(self.cohorts[:, columns])
+            keys, where = distinct(keyed[:, columns])
             self.inside[kind] = where + len(self.groups)
-            values: list[list[int | None]] = [[None] * len(keys)] * 3
+            values: list[Any] = [[None] * len(keys)] * 4
             for position, column in enumerate(columns):
                 values[column] = keys[:, position].tolist()
             self.groups += zip(*values, strict=True)
             sizes.append(len(keys))
         self.kinds = np.repeat(np.arange(len(KINDS)), sizes)  # of each group, by index
-        self.judgeable = int(self.devices[self.evidence_q8 >= 0].sum())
+        of_groups: list[int] = [key[3] for key in self.groups]
+        self.group_owner = np.searchsorted(self.owners, np.array(of_groups, np.int64))
+        judgeable = self.evidence_q8 >= 0
+        self.tested = self._by_owner(judgeable)
+        self.judgeable = int(self.devices[judgeable].sum())
 
     def by_cohort(self, rows: Flags) -> Array:
         """Return the number of devices per cohort in the selected rows."""
@@ -57,10 +73,26 @@ class EvidenceCounts:
         tiled = np.tile(of_cohorts, len(KINDS))
         return _sums(self.inside.reshape(-1), tiled, len(self.groups))
 
-    def discovery(self, level: float) -> Discovery:
-        """Apply e-BH to all devices."""
+    def _by_owner(self, rows: Flags) -> Array:
+        owner = self.cohort_owner[self.cohort[rows]]
+        return _sums(owner, self.devices[rows], len(self.owners))
+
+    def discoveries(self, level: float) -> list[Discovery]:
+        """Apply e-BH to the devices of each owner."""
         above = self.evidence_q8 > 0
-        return discover(self.evidence_q8[above], self.devices[above], self.judgeable, level)
+        part, devices = self.cohort_owner[self.cohort[above]], self.devices[above]
+        return discover_each(part, self.evidence_q8[above], devices, self.tested, level)
+
+    def cutoffs_q8(self, discoveries: Sequence[Discovery]) -> Array:
+        """Return the cut-off of each cohort, from the discoveries of each owner."""
+        cutoffs = [cutoff_or_unreachable(each.cutoff_q8) for each in discoveries]
+        return np.array(cutoffs, np.int64)[self.cohort_owner]
+
+    def discovery(self, level: float) -> Discovery:
+        """Return how many devices of all owners are discovered, and the least evidence of one."""
+        found = [each for each in self.discoveries(level) if each.cutoff_q8 is not None]
+        least = min((each.cutoff_q8 or 0 for each in found), default=None)
+        return Discovery(sum(each.count for each in found), least)
 
     def select(self, groups: Flags) -> "SelectedGroups":
         """Return the evidence of some groups, for the statistics that need each device's."""

@@ -7,8 +7,9 @@ of at most 1 in a device without drift, and so has their mean under any dependen
 the clock may use it at any hour, and finds drift before the epoch ends. An epoch that was never
 closed has the e-value 1, as no bet was placed.
 
-One judgement is one transaction. Of the devices that it discovers, at most `level` are expected to
-be false discoveries, under any dependence between devices; separately, the same holds for groups.
+One judgement is one transaction. Of an owner's devices that it discovers, at most `level` are
+expected to be false discoveries, under any dependence between devices; separately, the same holds
+for an owner's groups. No owner's devices change a verdict of another's.
 """
 
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from psycopg import Connection
 
 from tcuq_fleet.judge import alarms, changed, persistence
 from tcuq_fleet.judge.evidence_counts import SILENT, YOUNG, EvidenceCounts
-from tcuq_fleet.judge.groups import cutoff_or_unreachable, judge_groups, notable
+from tcuq_fleet.judge.groups import judge_groups, notable
 from tcuq_fleet.judge.rules import Rules
 
 LOCK = 0x6A756467  # advisory lock: one judge at a time
@@ -92,7 +93,7 @@ def _judge_snapshot(connection: Connection[Any], rules: Rules) -> Judgement:
     since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.silent_after)
     gone_since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.gone_after)
     counts, gone = count_evidence(connection, since, gone_since)
-    discovery = counts.discovery(rules.level)
+    discoveries, discovery = counts.discoveries(rules.level), counts.discovery(rules.level)
     active = alarms.active_groups(connection, "group")
     active_silent = alarms.active_groups(connection, "silent")
     groups = judge_groups(
@@ -107,23 +108,21 @@ def _judge_snapshot(connection: Connection[Any], rules: Rules) -> Judgement:
         " all_groups) VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING judgement, judged",
         [rules.level, *figures, bool(written.all())],
     ).fetchall()
-    cutoff_q8 = cutoff_or_unreachable(discovery.cutoff_q8)
     persistence.write_evidence(connection, judgement, counts)
     persistence.write_groups(connection, judgement, groups, written)
-    persistence.write_sites(connection, judgement, counts, cutoff_q8)
+    persistence.write_sites(connection, judgement, counts, discoveries)
     persistence.write_profiles(connection, counts)
     persistence.write_accuracy(connection, since)
     persistence.write_suspects(connection, judgement, counts, groups, since)
     changes = changed.judge_changes(
-        connection, rules.level, since, alarms.active_groups(connection, "changed")
-    )
+        connection, rules.level, since, owners_of_sites(connection),
+        alarms.active_groups(connection, "changed"),
+    )  # fmt: skip
     changed.write(connection, judgement, changes)
     interval = int(judged.timestamp() // rules.group_interval)
     update = alarms.update(
         connection,
-        alarms.JudgementInput(
-            judgement, since, gone_since, cutoff_q8, groups, interval, changes.groups
-        ),
+        alarms.JudgementInput(judgement, since, gone_since, groups, interval, changes.groups),
     )
     named = int(groups.named.sum())
     compared = int(changes.tested.sum())
@@ -146,7 +145,13 @@ def count_evidence(
     silent = np.column_stack([keys, rows["silent"]])
     silent[:, 3] = SILENT
     present = np.concatenate([reporting[reporting[:, 4] > 0], silent[silent[:, 4] > 0]])
-    return EvidenceCounts(present), int(rows["gone"].sum())
+    return EvidenceCounts(present, owners_of_sites(connection)), int(rows["gone"].sum())
+
+
+def owners_of_sites(connection: Connection[Any]) -> dict[int, int]:
+    """Return the owner of each site that has one."""
+    rows = connection.execute("SELECT site, owner FROM sites WHERE owner IS NOT NULL")
+    return dict(rows.fetchall())
 
 
 def _value(connection: Connection[Any], statement: LiteralString, value: object) -> Any:  # noqa: ANN401 - a column's

@@ -27,6 +27,12 @@ class JudgeMetrics:
             "tcuq_judge_seconds", "Duration of a judgement and of the retention.",
             buckets=(0.1, 0.5, 1, 2, 5, 10, 30, 60, 300, 1800), registry=self.registry,
         )  # fmt: skip
+        self.interval = gauge("tcuq_judge_interval_seconds", "Time between two judgements.")
+        self.delivered = gauge(
+            "tcuq_judge_delivered_timestamp_seconds",
+            "When a receiver last had all alarms.",
+            ["receiver"],
+        )
         self.devices = gauge("tcuq_judge_devices", "Devices of its last judgement.", ["state"])
         self.database = gauge(
             "tcuq_judge_database_connected", "1 if the last judgement reached the database."

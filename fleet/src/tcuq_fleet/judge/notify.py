@@ -71,6 +71,11 @@ class Receiver:
         return hashlib.sha256(self.url.encode()).hexdigest()[:16]
 
     @property
+    def label(self) -> str:
+        """The receiver in metrics: its host, and as many digits of its key as tell two apart."""
+        return f"{self.host}/{self.name[:4]}"
+
+    @property
     def host(self) -> str:
         """The host for messages and logs, without path, query and password."""
         return str(urlsplit(self.url).hostname)
@@ -136,9 +141,12 @@ def _post(url: str, body: bytes) -> None:
 class Notifier(threading.Thread):
     """Delivers to one receiver in its own thread, with exponential backoff after failures."""
 
-    def __init__(self, database: str, receiver: Receiver) -> None:
+    def __init__(
+        self, database: str, receiver: Receiver, on_delivery: Callable[[], None] = lambda: None
+    ) -> None:
         super().__init__(daemon=True, name=f"notifier of {receiver.host}")
         self._database, self._receiver = database, receiver
+        self._on_delivery = on_delivery
         self._wake, self._stopping = threading.Event(), False
 
     def notify(self) -> None:
@@ -160,6 +168,8 @@ class Notifier(threading.Thread):
                 return
             self._wake.clear()
             delivered = attempt(self._database, self._receiver)
+            if delivered:
+                self._on_delivery()
             delay_s = 0.0 if delivered else next_backoff_s(delay_s, FIRST_BACKOFF_S, MAX_BACKOFF_S)
 
 

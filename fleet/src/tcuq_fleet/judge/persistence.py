@@ -8,25 +8,29 @@ from typing import Any, LiteralString
 import numpy as np
 from psycopg import Connection
 
-from tcuq_fleet.judge.evidence_counts import SILENT, EvidenceCounts, Flags
-from tcuq_fleet.judge.groups import UNREACHABLE_Q8, GroupJudgements, cutoff_or_unreachable
+from tcuq_fleet.judge.ebh import UNREACHABLE_Q8, Discovery, cutoff_or_unreachable
+from tcuq_fleet.judge.evidence_counts import SILENT, EvidenceCounts, Flags, distinct
+from tcuq_fleet.judge.groups import GroupJudgements
 from tcuq_fleet.judge.rules import LOOSEST_LEVEL
 
-MAX_SUSPECTS = 100_000
+MAX_SUSPECTS = 100_000  # of an owner
 MAX_LEAST_ACCURATE = 10_000
 
-# Devices at the loosest level, and those of cohorts in which a lower cut-off discovers some.
+# Devices of the cohorts that have any, down to each cohort's cut-off.
 SUSPECTS: LiteralString = """
-INSERT INTO suspects (judgement, device, profile, firmware, site, evidence_q8)
-SELECT %(judgement)s, device, profile, firmware, site, judged_q8
-FROM devices LEFT JOIN unnest(%(profiles)s::integer[], %(firmwares)s::integer[],
-    %(sites)s::integer[], %(cutoffs)s::integer[]) AS lowest (profile, firmware, site, cutoff_q8)
-    USING (profile, firmware, site)
-WHERE judged_q8 >= %(least)s AND judged_q8 >= coalesce(cutoff_q8, %(loosest)s)
-    AND last_seen >= %(since)s
-    AND NOT EXISTS (
-        SELECT FROM registry WHERE registry.device = devices.device AND state = 'retired')
-ORDER BY judged_q8 DESC LIMIT %(limit)s
+INSERT INTO suspects (judgement, device, profile, firmware, site, evidence_q8, owner)
+SELECT %(judgement)s, device, profile, firmware, site, judged_q8, owner
+FROM (
+    SELECT device, profile, firmware, site, judged_q8, owner,
+        row_number() OVER (PARTITION BY owner ORDER BY judged_q8 DESC) AS place
+    FROM devices JOIN unnest(%(profiles)s::integer[], %(firmwares)s::integer[],
+        %(sites)s::integer[], %(owners)s::integer[], %(cutoffs)s::integer[])
+        AS lowest (profile, firmware, site, owner, cutoff_q8) USING (profile, firmware, site)
+    WHERE judged_q8 >= %(least)s AND judged_q8 >= cutoff_q8 AND last_seen >= %(since)s
+        AND NOT EXISTS (
+            SELECT FROM registry WHERE registry.device = devices.device AND state = 'retired')
+) AS ranked
+WHERE place <= %(limit)s
 """
 
 # Reporting devices that have an estimate.
@@ -49,19 +53,24 @@ FIRMWARE_ACCURACY: LiteralString = (
 )
 
 OWNERS: LiteralString = """
-INSERT INTO owner_counts (judgement, owner, devices, silent, judgeable, discovered)
-SELECT %s, coalesce(owner, 0), sum(devices), sum(silent), sum(judgeable), sum(discovered)
-FROM site_counts LEFT JOIN sites USING (site) GROUP BY coalesce(owner, 0)
+INSERT INTO owner_counts (judgement, owner, devices, silent, judgeable, discovered, cutoff_q8)
+SELECT %(judgement)s, counted.*, cutoff_q8 FROM (
+    SELECT coalesce(owner, 0) AS owner, sum(devices), sum(silent), sum(judgeable), sum(discovered)
+    FROM site_counts LEFT JOIN sites USING (site) GROUP BY 1
+) AS counted LEFT JOIN unnest(%(owners)s::integer[], %(cutoffs)s::integer[])
+    AS least (owner, cutoff_q8) USING (owner)
 """
 
 
 def write_evidence(connection: Connection[Any], judgement: int, counts: EvidenceCounts) -> None:
-    """Write the number of devices per evidence."""
+    """Replace the number of devices of each owner per evidence."""
     above = counts.evidence_q8 > 0
-    values, where = np.unique(counts.evidence_q8[above], return_inverse=True)
-    devices = np.bincount(where, counts.devices[above], len(values)).astype(int)
-    rows = zip(values.tolist(), devices.tolist(), strict=True)
-    target = "evidence (judgement, evidence_q8, devices)"
+    owner = counts.owners[counts.cohort_owner[counts.cohort[above]]]
+    keys, where = distinct(np.column_stack([owner, counts.evidence_q8[above]]))
+    devices = np.bincount(where, counts.devices[above], len(keys)).astype(int)
+    connection.execute("DELETE FROM evidence")
+    rows = np.column_stack([keys, devices]).tolist()
+    target = "evidence (judgement, owner, evidence_q8, devices)"
     _copy(connection, target, ((judgement, *row) for row in rows))
 
 
@@ -74,39 +83,54 @@ def write_groups(
     def row(i: int) -> tuple[Any, ...]:
         own = groups.own[i]
         figures = (int(column[i]) for column in columns)
-        drift = (float(groups.bits[i]), bool(groups.drifted[i]), bool(groups.named[i]))
+        cutoff = int(groups.cutoffs_q8[i])
+        drift = (
+            None if cutoff == UNREACHABLE_Q8 else cutoff,
+            float(groups.bits[i]),
+            bool(groups.drifted[i]),
+            bool(groups.named[i]),
+        )
         return (judgement, *groups.keys[i], *figures, own.count, own.cutoff_q8, *drift)
 
     target = (
-        "groups (judgement, profile, firmware, site, devices, silent, judgeable, discovered,"
-        " own_discovered, own_cutoff_q8, evidence, drifted, named)"
+        "groups (judgement, profile, firmware, site, owner, devices, silent, judgeable,"
+        " discovered, own_discovered, own_cutoff_q8, cutoff_q8, evidence, drifted, named)"
     )
     _copy(connection, target, (row(i) for i in np.flatnonzero(written).tolist()))
 
 
 def write_sites(
-    connection: Connection[Any], judgement: int, counts: EvidenceCounts, cutoff_q8: int
+    connection: Connection[Any],
+    judgement: int,
+    counts: EvidenceCounts,
+    discoveries: Sequence[Discovery],
 ) -> None:
     """Replace every site's counts, and write the sums over each owner's sites."""
     codes = counts.evidence_q8
+    cutoffs = counts.cutoffs_q8(discoveries)[counts.cohort]
     sites, where = np.unique(counts.cohorts[:, 2], return_inverse=True)
     columns = [
         np.bincount(where, counts.by_cohort(rows), len(sites)).astype(np.int64)
-        for rows in (codes >= SILENT, codes == SILENT, codes >= 0, codes >= cutoff_q8)
+        for rows in (codes >= SILENT, codes == SILENT, codes >= 0, codes >= cutoffs)
     ]
     connection.execute("DELETE FROM site_counts")
     _copy(connection, "site_counts", np.stack([sites, *columns], axis=1).tolist())
-    connection.execute(OWNERS, [judgement])
+    values = {
+        "judgement": judgement,
+        "owners": counts.owners.tolist(),
+        "cutoffs": [each.cutoff_q8 for each in discoveries],
+    }
+    connection.execute(OWNERS, values)
 
 
 def write_profiles(connection: Connection[Any], counts: EvidenceCounts) -> None:
     """Replace the number of devices by profile and by owner of their sites."""
-    owners = dict(connection.execute("SELECT site, coalesce(owner, 0) FROM sites").fetchall())
+    owners = counts.owners[counts.cohort_owner].tolist()
     sums: dict[tuple[int, int], list[int]] = {}
     codes = counts.evidence_q8
     columns = (counts.by_cohort(codes >= SILENT), counts.by_cohort(codes == SILENT))
-    for i, (profile, _, site) in enumerate(counts.cohorts.tolist()):
-        row = sums.setdefault((profile, owners.get(site, 0)), [0, 0])
+    for i, profile in enumerate(counts.cohorts[:, 0].tolist()):
+        row = sums.setdefault((profile, owners[i]), [0, 0])
         for at, column in enumerate(columns):
             row[at] += int(column[i])
     connection.execute("DELETE FROM profile_counts")
@@ -132,12 +156,10 @@ def write_suspects(
     """Replace the suspects: devices discovered at the loosest level or within a group of theirs."""
     connection.execute("DELETE FROM suspects")
     own = np.array([cutoff_or_unreachable(each.cutoff_q8) for each in groups.own], np.int64)
-    loosest = cutoff_or_unreachable(counts.discovery(LOOSEST_LEVEL).cutoff_q8)
-    cutoffs = own[counts.inside].min(axis=0)
-    codes, cohort = counts.evidence_q8, counts.cohort
-    lower = np.unique(cohort[(codes >= cutoffs[cohort]) & (codes < loosest)])
-    least = int(cutoffs[lower].min(initial=loosest))
-    if least == UNREACHABLE_Q8:
+    loosest = counts.cutoffs_q8(counts.discoveries(LOOSEST_LEVEL))
+    cutoffs = np.minimum(own[counts.inside].min(axis=0), loosest)
+    having = np.unique(counts.cohort[counts.evidence_q8 >= cutoffs[counts.cohort]])
+    if not having.size:
         return
     connection.execute(
         SUSPECTS,
@@ -145,12 +167,12 @@ def write_suspects(
             "judgement": judgement,
             "since": since,
             "limit": MAX_SUSPECTS,
-            "least": least,
-            "loosest": loosest,
-            "profiles": counts.cohorts[lower, 0].tolist(),
-            "firmwares": counts.cohorts[lower, 1].tolist(),
-            "sites": counts.cohorts[lower, 2].tolist(),
-            "cutoffs": cutoffs[lower].tolist(),
+            "least": int(cutoffs[having].min()),
+            "profiles": counts.cohorts[having, 0].tolist(),
+            "firmwares": counts.cohorts[having, 1].tolist(),
+            "sites": counts.cohorts[having, 2].tolist(),
+            "owners": counts.owners[counts.cohort_owner[having]].tolist(),
+            "cutoffs": cutoffs[having].tolist(),
         },
     )
 

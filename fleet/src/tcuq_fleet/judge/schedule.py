@@ -43,10 +43,14 @@ def judge_periodically(
     metrics: JudgeMetrics | None = None,
 ) -> None:
     """Judge until `stopping` is set. Of two judges of one store, only one judges at a time."""
-    notifiers = [Notifier(database, receiver) for receiver in receivers]
+    metrics = metrics or JudgeMetrics()
+    metrics.interval.set(every_s)
+    notifiers = [
+        Notifier(database, each, metrics.delivered.labels(each.label).set_to_current_time)
+        for each in receivers
+    ]
     for notifier in notifiers:
         notifier.start()
-    metrics = metrics or JudgeMetrics()
     while not stopping.is_set():
         began = time.monotonic()
         try:

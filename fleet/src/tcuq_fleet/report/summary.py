@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Report: judge a folder's devices by the judge's rule, as plain data and as text."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from tcuq.telemetry import COUNTERS, cause_text, record_meaning
-from tcuq_fleet.judge.evidence_counts import YOUNG, EvidenceCounts, GroupKey
-from tcuq_fleet.judge.groups import GroupJudgements, cutoff_or_unreachable, judge_groups
+from tcuq_fleet.judge.ebh import cutoff_or_unreachable
+from tcuq_fleet.judge.evidence_counts import YOUNG, EvidenceCounts
+from tcuq_fleet.judge.groups import GroupJudgements, judge_groups
 from tcuq_fleet.report.folder import FleetTotals
 from tcuq_fleet.wire import device_name, firmware_name, profile_name
 
@@ -95,7 +97,7 @@ def render_text(summary: dict[str, Any]) -> str:
 
 def _groups(groups: GroupJudgements, sites: list[str]) -> list[dict[str, Any]]:
     return [
-        _names(key, sites)
+        _names(key[:3], sites)
         | {
             "devices": int(groups.devices[i]),
             "judgeable": int(groups.judgeable[i]),
@@ -108,7 +110,7 @@ def _groups(groups: GroupJudgements, sites: list[str]) -> list[dict[str, Any]]:
     ]
 
 
-def _names(group: GroupKey, sites: list[str]) -> dict[str, str | None]:
+def _names(group: Sequence[int | None], sites: list[str]) -> dict[str, str | None]:
     profile, firmware, site = group
     return {
         "profile": None if profile is None else profile_name(profile),

@@ -42,12 +42,12 @@ _ALARMS: LiteralString = (
     CASE WHEN muted_until > now() THEN muted_until END AS muted_until
 """
     + ALARM_TABLES
-    + "WHERE (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))"
+    + "WHERE (%(owners)s::integer[] IS NULL OR owners.owner = ANY(%(owners)s))"
 )
 _VISIBLE: LiteralString = """
-FROM alarms WHERE alarms.state <> 'closed' AND (%(owners)s::integer[] IS NULL OR (
-        SELECT owner FROM sites WHERE sites.site = coalesce(alarms.site, (
-            SELECT site FROM devices WHERE devices.device = alarms.device))) = ANY(%(owners)s))
+FROM alarms WHERE alarms.state <> 'closed' AND (%(owners)s::integer[] IS NULL
+    OR coalesce(alarms.owner, (SELECT owner FROM sites WHERE sites.site = (
+        SELECT site FROM devices WHERE devices.device = alarms.device))) = ANY(%(owners)s))
 """
 _ORDER: LiteralString = """
 ORDER BY alarms.kind IN ('device', 'group'), alarms.kind = 'silent', alarms.device IS NOT NULL,

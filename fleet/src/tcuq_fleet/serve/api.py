@@ -102,7 +102,7 @@ def fleet(
         different=finding.discovered,
         compared=judged.compared,
         changed=judged.changed,
-        cutoff_bits=None if finding.cutoff_q8 is None else finding.cutoff_q8 / 256,
+        cutoff_bits=None if finding.least_q8 is None else finding.least_q8 / 256,
         alarms=counts,
         hours=rows,
     )
@@ -144,9 +144,9 @@ def suspects(
     """Return discovered devices, those with the most evidence first."""
     judged = queries.newest(session)
     finding = None if judged is None else levels.finding_at(session, judged, level)
-    if judged is None or finding is None or finding.cutoff_q8 is None:
+    if judged is None or finding is None:
         return []
-    return queries.suspects(session, judged.judgement, finding.cutoff_q8, group, page=page)
+    return queries.suspects(session, judged.judgement, finding.cutoffs_q8, group, page=page)
 
 
 @router.get("/changed")
@@ -182,6 +182,6 @@ def device(
     return DeviceDetail.model_construct(
         **dict(state),
         change=change_queries.change_of(session, device_number(device)),
-        different=state.is_discovered(finding.cutoff_q8 if finding else None),
+        different=finding is not None and state.is_discovered(finding.cutoffs_q8),
         epochs=devices.history(session, state),
     )

@@ -21,7 +21,7 @@ from tcuq_fleet.http_server import create_server, is_loopback
 from tcuq_fleet.serve import actions, api, pages
 from tcuq_fleet.serve.access_control import AccessControl, networks
 from tcuq_fleet.serve.database import Reader
-from tcuq_fleet.serve.metrics import FleetCollector, query_timer
+from tcuq_fleet.serve.metrics import FleetCollector, PageTimer, page_timer, query_timer
 from tcuq_fleet.serve.viewer import ProxyHeaders
 from tcuq_fleet.store.connection import DatabaseUnavailableError
 from tcuq_fleet.store.migrate import migrations
@@ -66,6 +66,7 @@ def create_app(
     app.include_router(actions.api_router)
     app.include_router(api.router)
     app.mount("/static", StaticFiles(packages=list(pages.STATIC)), "static")
+    app.add_middleware(PageTimer, timer=page_timer(registry))
     app.add_middleware(AccessControl, headers=headers, trusted=networks(trusted))
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.add_api_route("/readyz", readyz, include_in_schema=False)

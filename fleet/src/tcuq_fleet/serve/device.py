@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One device: its latest state, and what each of its epochs added to the counters."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import pairwise
 from typing import Literal, LiteralString, NamedTuple
@@ -28,6 +29,7 @@ class DeviceState(BaseModel):
     device: DeviceId
     name: str | None  # in the registry
     owner: str | None
+    owner_number: int = Field(exclude=True)  # 0: none
     state: Literal["active", "retired"]
     muted_until: datetime | None  # in the future
     note: str | None
@@ -87,8 +89,9 @@ class DeviceState(BaseModel):
         """The device's cohort."""
         return Group(self.profile, self.firmware, self.site)
 
-    def is_discovered(self, cutoff_q8: int | None) -> bool:
-        """Return whether the device is a suspect with at least this evidence."""
+    def is_discovered(self, cutoffs_q8: Mapping[int, int]) -> bool:
+        """Return whether the device is a suspect with at least its owner's evidence."""
+        cutoff_q8 = cutoffs_q8.get(self.owner_number)
         if self.suspected_q8 is None or cutoff_q8 is None:
             return False
         return self.suspected_q8 >= cutoff_q8
@@ -144,7 +147,8 @@ SELECT devices.device, boot, sequence, steps, abstained, denied, exceeded, alarm
     CASE WHEN muted_until > now() THEN muted_until END AS muted_until, note, changed_by,
     (SELECT quarantined.boot FROM quarantined WHERE quarantined.device = devices.device)
         AS quarantined_boot,
-    (SELECT owners.name FROM owners WHERE owners.owner = sites.owner) AS owner
+    (SELECT owners.name FROM owners WHERE owners.owner = sites.owner) AS owner,
+    coalesce(sites.owner, 0) AS owner_number
 FROM devices JOIN sites ON sites.site = devices.site LEFT JOIN registry USING (device)
 WHERE device = %(device)s AND (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
 """

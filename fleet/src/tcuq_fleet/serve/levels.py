@@ -3,7 +3,9 @@
 
 from dataclasses import dataclass
 
-from tcuq_fleet.judge.ebh import discover
+import numpy as np
+
+from tcuq_fleet.judge.ebh import Discovery, discover_each
 from tcuq_fleet.serve import queries
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import ALL_DEVICES
@@ -16,22 +18,41 @@ LEVELS = (0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How many devices are discovered at a level, and the least evidence among them."""
+    """What is discovered at a level among each visible owner's devices."""
 
     level: float
-    discovered: int
-    cutoff_q8: int | None
+    owners: dict[int, Discovery]
+    tested: dict[int, int]
+
+    @property
+    def discovered(self) -> int:
+        """The number of discovered devices."""
+        return sum(discovery.count for discovery in self.owners.values())
+
+    @property
+    def cutoffs_q8(self) -> dict[int, int]:
+        """The least evidence of a discovered device, of each owner who has one."""
+        found = {owner: each.cutoff_q8 for owner, each in self.owners.items()}
+        return {owner: cutoff for owner, cutoff in found.items() if cutoff is not None}
+
+    @property
+    def least_q8(self) -> int | None:
+        """The least evidence of any discovered device."""
+        return min(self.cutoffs_q8.values(), default=None)
 
 
 def finding_at(session: Session, judgement: JudgementRow, level: float | None) -> Finding:
     """Return the finding at a level, by default the judge's."""
+    rows = queries.owners(session, judgement.judgement)
+    tested = {row.owner: row.judgeable for row in rows}
     if level is None or level == judgement.level:
-        return Finding(judgement.level, judgement.discovered, judgement.cutoff_q8)
-    discovery = discover(*queries.evidence(session, judgement.judgement), judgement.tested, level)
-    count, cutoff = discovery.count, discovery.cutoff_q8
-    if not session.sees_all and cutoff is not None:
-        count = queries.count_suspects(session, judgement.judgement, cutoff, ALL_DEVICES)
-    return Finding(level, count, cutoff)
+        judged = {row.owner: Discovery(row.discovered, row.cutoff_q8) for row in rows}
+        return Finding(judgement.level, judged, tested)
+    owner, evidence_q8, devices = queries.evidence(session, judgement.judgement)
+    numbers = sorted(tested)
+    sizes = np.array([tested[number] for number in numbers], np.int64)
+    found = discover_each(np.searchsorted(numbers, owner), evidence_q8, devices, sizes, level)
+    return Finding(level, dict(zip(numbers, found, strict=True)), tested)
 
 
 def findings(session: Session, judgement: JudgementRow, chosen: Finding) -> list[Finding]:
@@ -44,26 +65,23 @@ def count_discoveries(
     session: Session, judgement: JudgementRow, finding: Finding, rows: list[GroupRow]
 ) -> list[GroupRow]:
     """Return groups with their discoveries at the finding's level."""
-    if finding.cutoff_q8 == judgement.cutoff_q8:
+    if finding.level == judgement.level:
         return rows
-    number, cutoff = judgement.judgement, finding.cutoff_q8
-    if cutoff is None:
-        counts = {}
-    elif len(rows) == 1:
-        group = rows[0].group
-        counts = {group: queries.count_suspects(session, number, cutoff, group)}
-    else:
-        counts = queries.discovered_by_group(session, number, cutoff)
-    return [row.model_copy(update={"discovered": counts.get(row.group, 0)}) for row in rows]
+    number, cutoffs = judgement.judgement, finding.cutoffs_q8
+    if len(rows) == 1:
+        count = queries.count_suspects(session, number, cutoffs, rows[0].group)
+        return [rows[0].model_copy(update={"discovered": count})]
+    counts = queries.discovered_by_group(session, number, cutoffs)
+    return [
+        row.model_copy(update={"discovered": counts.get((row.owner, row.group), 0)}) for row in rows
+    ]
 
 
 def truncated_to(session: Session, judgement: JudgementRow, finding: Finding) -> int:
     """Return how many suspects are listed if more are discovered, else 0."""
-    if finding.cutoff_q8 in (None, judgement.cutoff_q8):
+    if finding.level == judgement.level:
         return 0
-    listed = queries.count_suspects(
-        session, judgement.judgement, finding.cutoff_q8 or 0, ALL_DEVICES
-    )
+    listed = queries.count_suspects(session, judgement.judgement, finding.cutoffs_q8, ALL_DEVICES)
     return listed if listed < finding.discovered else 0
 
 
@@ -75,13 +93,13 @@ def drifting(session: Session, judgement: JudgementRow, finding: Finding) -> lis
         *queries.cohorts(session, number, ALL_DEVICES, MAX_COHORTS),
     ]
     groups = [row for row in count_discoveries(session, judgement, finding, rows) if row.discovered]
-    named = [row.group.parts.items() for row in groups if row.named]
-    explained = [
-        row.model_copy(
-            update={"explained": any(parts < row.group.parts.items() for parts in named)}
-        )
-        for row in groups
-    ]
+    named = [(row.owner, row.group.parts.items()) for row in groups if row.named]
+
+    def is_explained(row: GroupRow) -> bool:
+        parts = row.group.parts.items()
+        return any(owner == row.owner and part < parts for owner, part in named)
+
+    explained = [row.model_copy(update={"explained": is_explained(row)}) for row in groups]
     return sorted(explained, key=_rank)
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fleet's metrics for Prometheus, queried at each scrape."""
 
+import time
 from collections.abc import Iterator
-from typing import LiteralString
+from typing import Any, LiteralString
 
 from prometheus_client import Histogram
 from prometheus_client.core import GaugeMetricFamily
@@ -11,6 +12,7 @@ from psycopg import Error
 from psycopg_pool import PoolTimeout
 
 from tcuq.telemetry import Reason
+from tcuq_fleet.http_server import MONITORING
 from tcuq_fleet.judge.alerts import PAGING, TICKETS, State, severity_of
 from tcuq_fleet.serve import alarm_queries, queries
 from tcuq_fleet.serve.database import Reader, Session
@@ -31,6 +33,32 @@ HOUR_SUMS = {
 _DEAD_LETTERS: LiteralString = """
 SELECT reason, count(*) FROM dead_letters WHERE stored > now() - interval '1 hour' GROUP BY reason
 """
+
+
+def page_timer(registry: CollectorRegistry) -> Histogram:
+    """Register a histogram of the durations of requests by page."""
+    return Histogram(
+        "tcuq_fleet_page_seconds",
+        "Seconds until a page or an answer of the API was sent",
+        ["page"],
+        registry=registry,
+        buckets=BUCKETS,
+    )
+
+
+class PageTimer:
+    """ASGI middleware that observes the duration of every request to a page or to the API."""
+
+    def __init__(self, app: Any, timer: Histogram) -> None:  # noqa: ANN401 - ASGI
+        self._app, self._timer = app, timer
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - ASGI
+        """Handle one request."""
+        started = time.perf_counter()
+        await self._app(scope, receive, send)
+        route = scope.get("route")
+        if route is not None and route.path not in MONITORING:
+            self._timer.labels(route.path).observe(time.perf_counter() - started)
 
 
 def query_timer(registry: CollectorRegistry) -> Histogram:

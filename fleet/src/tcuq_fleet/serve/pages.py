@@ -157,11 +157,11 @@ class Overview:
 
     def suspects(self, page: int, limit: int) -> list[queries.Suspect]:
         """Return discovered devices of the group."""
-        if self.judged is None or self.finding is None or self.finding.cutoff_q8 is None:
+        if self.judged is None or self.finding is None:
             return []
-        number, cutoff = self.judged.judgement, self.finding.cutoff_q8
+        number, cutoffs = self.judged.judgement, self.finding.cutoffs_q8
         return queries.suspects(
-            self.session, number, cutoff, self.view.group, page=page, limit=limit
+            self.session, number, cutoffs, self.view.group, page=page, limit=limit
         )
 
     def ranked(self, group: Group) -> queries.GroupRow | None:
@@ -276,7 +276,8 @@ def device(
     if state is None:
         raise HTTPException(404, f"No record of device {device} was stored.")
     finding = None if judged is None else levels.finding_at(session, judged, view.level)
-    cutoff, level = (None, None) if finding is None else (finding.cutoff_q8, finding.level)
+    cutoffs = {} if finding is None else finding.cutoffs_q8
+    cutoff, level = cutoffs.get(state.owner_number), None if finding is None else finding.level
     epochs = devices.history(session, state)
     change = change_queries.change_of(session, device_number(device))
     meaning = ""
@@ -285,7 +286,7 @@ def device(
             "Its running epoch began under another firmware: the next epoch is the first judged."
         )
     elif judged is not None and finding is not None:
-        among = judged.tested if session.sees_all else None
+        among = finding.tested.get(state.owner_number, 0)
         meaning = wording.evidence(state.judged_q8, cutoff, among, finding.level)
     return _page(
         request, "device.html", view, state=state, epochs=epochs, finding=finding, judged=judged,
@@ -293,7 +294,8 @@ def device(
         meaning=meaning, alarms=alarm_queries.alarms_of_device(session, device_number(device)),
         findings=[] if judged is None or finding is None
         else levels.findings(session, judged, finding),
-        discovered=state.is_discovered(cutoff), why=wording.why(state.cause, state.meaning, epochs),
+        discovered=state.is_discovered(cutoffs),
+        why=wording.why(state.cause, state.meaning, epochs),
         charts={
             "evidence": charts.evidence(epochs, cutoff, level),
             "risk": charts.risk(epochs),
@@ -309,6 +311,12 @@ def registry(request: Request, session: OpenSession, view: QueryView) -> Respons
         request, "registry.html", view, entries=registry_queries.entries(session),
         quarantined=registry_queries.quarantined(session),
     )  # fmt: skip
+
+
+@router.get("/runbook")
+def runbook(request: Request, view: QueryView) -> Response:
+    """Return what to do about each alert; alerts link here."""
+    return _page(request, "runbook.html", view)
 
 
 @router.get("/search")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queries of the dashboard: roll-ups, and single devices by their key; never the whole fleet."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
@@ -31,24 +32,34 @@ class JudgementRow:
     silent: int
     judgeable: int
     discovered: int
-    cutoff_q8: int | None
     gone: int
     all_groups: bool  # whether every group is stored, not only the notable ones
-    tested: int  # devices of the whole fleet in the e-BH, whatever the viewer sees
     compared: int  # devices whose change could be judged
     changed: int
 
 
-class GroupRow(BaseModel):
-    """A judged group, and how many of its devices are discovered at the level in question.
+@dataclass(frozen=True, slots=True)
+class OwnerRow:
+    """What a judgement says of one owner's devices; 0: sites without an owner."""
 
-    Evidence is None for a group that was not judged as one. A drifted group is named unless another
+    owner: int
+    judgeable: int
+    discovered: int
+    cutoff_q8: int | None
+
+
+class GroupRow(BaseModel):
+    """A judged group of one owner's devices, or the sum over several owners'.
+
+    `discovered` counts its devices at the level in question. Evidence is None for a group that was
+    not judged as one. A drifted group is named unless another
     group's devices explain it.
     """
 
     profile: ProfileId | None = None
     firmware: FirmwareId | None = None
     site: str | None = None
+    owner: str | None = None  # None: sites without an owner, or of several
     devices: int
     silent: int
     judgeable: int
@@ -118,8 +129,7 @@ IN_GROUP: LiteralString = """
     AND (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
 """
 _JUDGEMENTS: LiteralString = """
-SELECT judgement, judged, level, devices, silent, judgeable, discovered, cutoff_q8, gone,
-    all_groups, judgeable AS tested,
+SELECT judgement, judged, level, devices, silent, judgeable, discovered, gone, all_groups,
     coalesce(of_owners.tested, 0)::bigint AS compared,
     coalesce(of_owners.changed, 0)::bigint AS changed
 FROM (SELECT * FROM judgements ORDER BY judgement DESC LIMIT %(limit)s) AS newest
@@ -131,34 +141,51 @@ _OWN_JUDGEMENTS: LiteralString = """
 SELECT judgement, judged, level, coalesce(sum(own.devices), 0)::bigint AS devices,
     coalesce(sum(own.silent), 0)::bigint AS silent,
     coalesce(sum(own.judgeable), 0)::bigint AS judgeable,
-    coalesce(sum(own.discovered), 0)::bigint AS discovered, cutoff_q8, 0::bigint AS gone,
-    all_groups, newest.judgeable AS tested,
+    coalesce(sum(own.discovered), 0)::bigint AS discovered, 0::bigint AS gone, all_groups,
     coalesce(sum(compared), 0)::bigint AS compared, coalesce(sum(changed), 0)::bigint AS changed
 FROM (SELECT * FROM judgements ORDER BY judgement DESC LIMIT %(limit)s) AS newest
     LEFT JOIN (SELECT * FROM owner_counts WHERE owner = ANY(%(owners)s)) AS own USING (judgement)
     LEFT JOIN (SELECT judgement, owner, tested AS compared, changed FROM change_counts) AS changes
         USING (judgement, owner)
-GROUP BY judgement, judged, level, cutoff_q8, all_groups, newest.judgeable
+GROUP BY judgement, judged, level, all_groups
 ORDER BY judgement DESC
 """
+_OWNERS: LiteralString = """
+SELECT owner, judgeable, discovered, cutoff_q8 FROM owner_counts WHERE judgement = %(judgement)s
+    AND (%(owners)s::integer[] IS NULL OR owner = ANY(%(owners)s))
+"""
 _EVIDENCE: LiteralString = """
-SELECT coalesce(array_agg(evidence_q8 ORDER BY evidence_q8), '{}') AS evidence_q8,
-    coalesce(array_agg(devices ORDER BY evidence_q8), '{}') AS devices
+SELECT coalesce(array_agg(owner), '{}'), coalesce(array_agg(evidence_q8), '{}'),
+    coalesce(array_agg(devices), '{}')
 FROM evidence WHERE judgement = %(judgement)s
+    AND (%(owners)s::integer[] IS NULL OR owner = ANY(%(owners)s))
 """
-_GROUPS: LiteralString = """
-SELECT profile, firmware, sites.name AS site, devices, silent, judgeable, discovered,
-    evidence AS evidence_bits, drifted, named
-FROM groups LEFT JOIN sites USING (site) WHERE judgement = %(judgement)s
-    AND (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
+_FROM_GROUPS: LiteralString = """
+FROM groups LEFT JOIN sites USING (site) LEFT JOIN owners ON owners.owner = groups.owner
+WHERE judgement = %(judgement)s
+    AND (%(owners)s::integer[] IS NULL OR groups.owner = ANY(%(owners)s))
 """
-# A group that was judged as one, and one that is summed over its cohorts.
+_GROUPS: LiteralString = (
+    """
+SELECT profile, firmware, sites.name AS site, owners.name AS owner, devices, silent, judgeable,
+    discovered, evidence AS evidence_bits, drifted, named
+"""
+    + _FROM_GROUPS
+)
+# A group that was judged as one, or as one of each owner, and one that is summed over its cohorts.
 _JUDGED_GROUP: LiteralString = (
-    _GROUPS
+    """
+SELECT profile, firmware, sites.name AS site, sum(devices)::bigint AS devices,
+    sum(silent)::bigint AS silent, sum(judgeable)::bigint AS judgeable,
+    sum(discovered)::bigint AS discovered, bool_or(drifted) AS drifted, bool_or(named) AS named,
+    CASE WHEN count(*) = 1 THEN max(evidence) END AS evidence_bits
+"""
+    + _FROM_GROUPS
     + """
     AND profile IS NOT DISTINCT FROM %(profile)s::integer
     AND firmware IS NOT DISTINCT FROM %(firmware)s::integer
     AND sites.name IS NOT DISTINCT FROM %(site)s::text
+GROUP BY 1, 2, 3
 """
 )
 _SUMMED_GROUP: LiteralString = (
@@ -202,36 +229,48 @@ GROUP BY hour, firmware ORDER BY hour, firmware
 _NAMED_GROUPS: LiteralString = """
 SELECT count(*) FROM groups WHERE judgement = %(judgement)s AND named
 """
+# Each owner's suspects from the owner's cut-off on.
+_AT_LEVEL: LiteralString = """
+FROM suspects JOIN unnest(%(of)s::integer[], %(cutoffs)s::integer[]) AS least (owner, cutoff_q8)
+    ON least.owner = suspects.owner AND evidence_q8 >= cutoff_q8
+"""
 # Only of stored groups: a fleet of many sites has more cohorts than a page can list. A number above
 # all others stands for "any", because a join by IS NOT DISTINCT FROM compares all pairs.
-_DISCOVERED: LiteralString = """
+_DISCOVERED: LiteralString = (
+    """
 WITH counted AS (
-    SELECT coalesce(profile, 1::bigint << 40) AS profile, coalesce(firmware, 1::bigint << 40)
-        AS firmware, coalesce(site, 1::bigint << 40) AS site, count(*) AS devices
-    FROM suspects WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
-    GROUP BY GROUPING SETS ((profile), (firmware), (site), (profile, firmware, site))
+    SELECT suspects.owner, coalesce(profile, 1::bigint << 40) AS profile,
+        coalesce(firmware, 1::bigint << 40) AS firmware,
+        coalesce(site, 1::bigint << 40) AS site, count(*) AS devices
+"""
+    + _AT_LEVEL
+    + """
+    WHERE judgement = %(judgement)s GROUP BY suspects.owner,
+        GROUPING SETS ((profile), (firmware), (site), (profile, firmware, site))
 )
-SELECT g.profile, g.firmware, sites.name AS site, counted.devices
+SELECT g.profile, g.firmware, sites.name AS site, owners.name, counted.devices
 FROM groups AS g JOIN counted ON counted.profile = coalesce(g.profile, 1::bigint << 40)
     AND counted.firmware = coalesce(g.firmware, 1::bigint << 40)
-    AND counted.site = coalesce(g.site, 1::bigint << 40)
-    LEFT JOIN sites ON sites.site = g.site
+    AND counted.site = coalesce(g.site, 1::bigint << 40) AND counted.owner = g.owner
+    LEFT JOIN sites ON sites.site = g.site LEFT JOIN owners ON owners.owner = g.owner
 WHERE judgement = %(judgement)s
-    AND (%(owners)s::integer[] IS NULL OR sites.owner = ANY(%(owners)s))
+    AND (%(owners)s::integer[] IS NULL OR g.owner = ANY(%(owners)s))
 """
+)
 _SUSPECT_COUNT: LiteralString = (
-    """
-SELECT count(*) FROM suspects JOIN sites USING (site)
-WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
-"""
+    "SELECT count(*)"
+    + _AT_LEVEL
+    + "JOIN sites USING (site) WHERE judgement = %(judgement)s"
     + IN_GROUP
 )
 _SUSPECTS: LiteralString = (
     """
 SELECT device, profile, firmware, sites.name AS site, evidence_q8 / 256.0 AS evidence_bits,
     registry.name
-FROM suspects JOIN sites USING (site) LEFT JOIN registry USING (device)
-WHERE judgement = %(judgement)s AND evidence_q8 >= %(cutoff_q8)s
+"""
+    + _AT_LEVEL
+    + """
+JOIN sites USING (site) LEFT JOIN registry USING (device) WHERE judgement = %(judgement)s
 """
     + IN_GROUP
     + "ORDER BY evidence_q8 DESC, device LIMIT %(limit)s OFFSET %(offset)s"
@@ -280,12 +319,20 @@ def _judgements(session: Session, name: str, limit: int) -> list[JudgementRow]:
     return session.rows(JudgementRow, name, query, {"limit": limit})
 
 
-def evidence(session: Session, judgement: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return evidence above 0 in 1/256 bit, ascending, and the number of devices with each."""
+def owners(session: Session, judgement: int) -> list[OwnerRow]:
+    """Return what a judgement says of each visible owner's devices."""
+    return session.cached(
+        ("owners", judgement),
+        lambda: session.rows(OwnerRow, "owners", _OWNERS, {"judgement": judgement}),
+    )
 
-    def query() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        ((values, counts),) = session.tuples("evidence", _EVIDENCE, {"judgement": judgement})
-        return np.array(values, np.int64), np.array(counts, np.int64)
+
+def evidence(session: Session, judgement: int) -> list[NDArray[np.int64]]:
+    """Return owners, evidence above 0 in 1/256 bit, and the number of devices with each."""
+
+    def query() -> list[NDArray[np.int64]]:
+        (columns,) = session.tuples("evidence", _EVIDENCE, {"judgement": judgement})
+        return [np.array(column, np.int64) for column in columns]
 
     return session.cached(("evidence", judgement), query)
 
@@ -293,7 +340,7 @@ def evidence(session: Session, judgement: int) -> tuple[NDArray[np.int64], NDArr
 def judged_group(session: Session, judgement: JudgementRow, group: Group) -> GroupRow | None:
     """Return a group's row: as judged, as its site was counted, or summed over its cohorts."""
     values = {"judgement": judgement.judgement, **group.numbers}
-    if len(group.parts) == 2 or not (session.sees_all or group.site):
+    if len(group.parts) == 2:
         if not judgement.all_groups:
             return None
         row = session.row(GroupRow, "group", _SUMMED_GROUP, values)
@@ -337,39 +384,53 @@ def cohorts(session: Session, judgement: int, group: Group, limit: int = 10) -> 
     )
 
 
-def discovered_by_group(session: Session, judgement: int, cutoff_q8: int) -> dict[Group, int]:
-    """Return how many suspects of each stored group have at least this evidence."""
+def discovered_by_group(
+    session: Session, judgement: int, cutoffs_q8: Mapping[int, int]
+) -> dict[tuple[str | None, Group], int]:
+    """Return how many suspects of each owner's stored groups have at least the evidence given."""
 
-    def query() -> dict[Group, int]:
-        values = {"judgement": judgement, "cutoff_q8": cutoff_q8}
+    def query() -> dict[tuple[str | None, Group], int]:
+        values = {"judgement": judgement, **_cutoffs(cutoffs_q8)}
         return {
-            Group(
+            (owner, Group(
                 None if profile is None else profile_name(profile),
                 None if firmware is None else firmware_name(firmware),
                 site,
-            ): devices
-            for profile, firmware, site, devices in session.tuples(
+            )): devices
+            for profile, firmware, site, owner, devices in session.tuples(
                 "discovered", _DISCOVERED, values
             )
-        }
+        }  # fmt: skip
 
-    return session.cached(("discovered", judgement, cutoff_q8), query)
+    return session.cached(("discovered", judgement, tuple(cutoffs_q8.items())), query)
 
 
-def count_suspects(session: Session, judgement: int, cutoff_q8: int, group: Group) -> int:
-    """Return how many suspects of a group have at least this evidence."""
-    values = {"judgement": judgement, "cutoff_q8": cutoff_q8, **group.numbers}
+def _cutoffs(cutoffs_q8: Mapping[int, int]) -> dict[str, object]:
+    return {"of": list(cutoffs_q8), "cutoffs": list(cutoffs_q8.values())}
+
+
+def count_suspects(
+    session: Session, judgement: int, cutoffs_q8: Mapping[int, int], group: Group
+) -> int:
+    """Return how many suspects of a group have at least their owner's evidence."""
+    values = {"judgement": judgement, **_cutoffs(cutoffs_q8), **group.numbers}
     ((count,),) = session.tuples("suspect_count", _SUSPECT_COUNT, values)
     return int(count)
 
 
 def suspects(
-    session: Session, judgement: int, cutoff_q8: int, group: Group, *, page: int, limit: int = PAGE
+    session: Session,
+    judgement: int,
+    cutoffs_q8: Mapping[int, int],
+    group: Group,
+    *,
+    page: int,
+    limit: int = PAGE,
 ) -> list[Suspect]:
-    """Return suspects with at least this evidence, those with the most first."""
+    """Return suspects with at least their owner's evidence, those with the most first."""
     values = {
         "judgement": judgement,
-        "cutoff_q8": cutoff_q8,
+        **_cutoffs(cutoffs_q8),
         "limit": limit,
         "offset": (page - 1) * limit,
         **group.numbers,

@@ -76,12 +76,9 @@ def change(state: ChangeState | None) -> str:
     return "It has not changed since its own past more than calm peers do."
 
 
-def evidence(q8: int, cutoff_q8: int | None, judged: int | None, level: float) -> str:
-    """Explain a device's evidence in its last two epochs, alone and among all judged devices.
-
-    `judged` is their number; None does not tell it.
-    """
-    among = "Among all judged devices" if judged is None else f"Among {judged:,} devices"
+def evidence(q8: int, cutoff_q8: int | None, judged: int, level: float) -> str:
+    """Explain a device's evidence in its last two epochs, alone and among its owner's devices."""
+    among = f"Among {judged:,} devices"
     bits = q8 / UNITS_PER_BIT
     if bits <= 0:
         return f"{signed(bits)} bits: like calibration in its last closed and its running epoch."
