@@ -156,6 +156,22 @@ def _write_npz(columns: Mapping[str, Any], path: Path) -> None:
         np.savez_compressed(file, kind=np.array(columns["kind"]), **arrays)
 
 
+def read_metadata(metadata: Mapping[bytes, bytes]) -> dict[str, Any]:
+    """Return what a Parquet file's schema says of a recording; empty if it says nothing.
+
+    Refuses another version of the format by name.
+    """
+    if FORMAT.encode() not in metadata:
+        for name in metadata:
+            if name.startswith(FORMAT.partition("/")[0].encode() + b"/"):
+                raise StreamError(
+                    f"the schema's metadata must hold {FORMAT!r}, got {name.decode()[:40]!r},"
+                    " of another version of tcuq"
+                )
+    meta = json.loads(metadata.get(FORMAT.encode(), b"null"))
+    return meta if isinstance(meta, dict) else {}
+
+
 def _read_parquet(path: Path) -> dict[str, NDArray[Any]]:
     arrow, parquet = (import_extra(name, "parquet") for name in ("pyarrow", "pyarrow.parquet"))
     with parquet.ParquetFile(path, page_checksum_verification=True) as file:
@@ -169,8 +185,8 @@ def _read_parquet(path: Path) -> dict[str, NDArray[Any]]:
         ):
             raise StreamError("its row groups must hold all of its rows")
         table = file.read()
-    meta = json.loads((table.schema.metadata or {}).get(FORMAT.encode(), b"null"))
-    if not isinstance(meta, dict) or not isinstance(meta.get("columns"), dict):
+    meta = read_metadata(table.schema.metadata or {})
+    if not isinstance(meta.get("columns"), dict):
         raise StreamError(f"the schema's metadata must hold {FORMAT!r} with its columns")
     for name in ("first_step", "steps"):
         if table.schema.field(name).type != arrow.int64() or table[name].null_count:

@@ -69,7 +69,7 @@ def demo_rows(python: Path, wheels: Path, begun: float) -> Iterator[Row]:
 def fleet_rows(python: Path, wheels: Path) -> Iterator[Row]:
     """Yield whether the fleet's wheel alone brings its command, which judges a device's record."""
     install(python, wheels, "tcuq-fleet")
-    golden = json.loads((ROOT / "tests/unit/golden_records.json").read_text("utf-8"))
+    golden = json.loads((ROOT / "tests/golden/records.json").read_text("utf-8"))
     with tempfile.TemporaryDirectory() as folder:
         record = bytes.fromhex(golden["records"][0]["plain"])
         (Path(folder) / "device.bin").write_bytes(record)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tcuq._columns import MAX_STATISTICS
 from tcuq._outputs import MAX_OUTPUTS
 from tcuq.errors import StreamError
-from tcuq.recording import FORMAT, SCALES
+from tcuq.recording import FORMAT, SCALES, read_metadata
 from tcuq.stream import KINDS, MAX_CLASSES, MAX_FEATURES, MIN_CLASSES, Kind
 
 Array = NDArray[Any]
@@ -76,12 +76,14 @@ class Layout:
 def layout_of(schema: Any) -> Layout:  # noqa: ANN401 - pyarrow has no types
     """Return the layout that a schema describes; refuse one that breaks a rule."""
     try:
-        meta = json.loads((schema.metadata or {}).get(FORMAT.encode(), b"null"))
+        meta = read_metadata(schema.metadata or {})
         columns = {str(n): (np.dtype(t).str, w) for n, (t, w) in meta["columns"].items()}
         scales = {n: float(meta.get(n, 1.0)) for n in SCALES.values()}
         names = tuple(str(name) for name in meta.get("health_names", ()))
         kind = meta["kind"]
         source = {str(k): str(v) for k, v in meta.get("source", {}).items()}
+    except StreamError:
+        raise
     except (ValueError, TypeError, LookupError, AttributeError):
         raise StreamError(f"the schema's metadata must hold {FORMAT!r} with its columns") from None
     if kind not in KINDS:
