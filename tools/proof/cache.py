@@ -30,9 +30,9 @@ def cached(source: str, prove: Callable[[], wp.Proof]) -> wp.Proof:
 
 
 def _name(source: str) -> str:
-    paths = {*wp.PACKAGE.glob("*/tcuq*.h"), wp.locate(wp.HEADERS.get(source, source)),
-             wp.locate(wp.TABLES), Path(wp.__file__), Path(fewer_axioms.__file__)}  # fmt: skip
-    digest = hashlib.sha256(f"{source} {wp.versions()}".encode())
-    for path in sorted(paths):
-        digest.update(path.read_bytes())
+    """Return a digest of all that the proof depends on, and of no comment or unused function."""
+    asked = (source, wp.versions(), wp.COMMAND, wp.seconds(source), list(wp.runs(source)),
+             wp.unseen(source), wp.GAPS.pattern, wp.parsed(source))  # fmt: skip
+    digest = hashlib.sha256(repr(asked).encode())
+    digest.update(Path(fewer_axioms.__file__).read_bytes())
     return digest.hexdigest()

@@ -69,14 +69,13 @@ MEANT = {
     ),
     ("-warn-unsigned-overflow", "differences of clocks and counts go on from 0 after 2^32 - 1"),
 )
-# 32-bit pointers and int, as the devices have.
+PARSE = ("frama-c", "-machdep", "x86_32")  # 32-bit pointers and int, as the devices have
 SECONDS = 30  # for each goal and prover; a goal that is proved takes about one
 # tcuq_signals_run and tcuq_step: that memory stays as it is while other memory changes
 MORE_SECONDS = {"tcuq_internal.h": 120, "tcuq_monitor.c": 120}
 # That a pointer is a function's, WP cannot say; that it is the one which `calls` names, it proves.
-COMMAND = ("frama-c", "-machdep", "x86_32", "-wp", "-wp-rte", "-rte-no-pointer-call",
-           "-wp-prover", "fewer,cvc4,z3", "-wp-par", "1",
-           "-wp-cache", "update", "-wp-cache-dir", str(ANSWERS))  # fmt: skip
+COMMAND = (*PARSE, "-wp", "-wp-rte", "-rte-no-pointer-call",
+           "-wp-prover", "fewer,cvc4,z3", "-wp-par", "1")  # fmt: skip
 # The prover of goals about memory, for Why3.
 FEWER_AXIOMS = f"""
 [partial_prover]
@@ -195,21 +194,15 @@ def prove(
     source: str, environment: dict[str, str], *, package: Path = PACKAGE, only: Sequence[str] = ()
 ) -> Proof:
     """Prove every goal of a source, or of some of its functions."""
-    text = _without(locate(source, package).read_text("utf-8"), UNREAD.get(source, ()))
-    unit = HEADERS.get(source, source)
-    # The contracts of the step are of builds for classifiers; functions of outputs have their own.
-    given = ["-DTCUQ_WITH_OUTPUTS=0", *(f"-I{package / folder}" for folder in FOLDERS)]
-    given += ["-include", str(package / "runtime" / TABLES)] if unit in NEED_TABLES else []
     ANSWERS.mkdir(parents=True, exist_ok=True)
-    seconds = MORE_SECONDS.get(source, SECONDS)
-    command = [*COMMAND, "-wp-timeout", str(seconds), f"-cpp-extra-args={' '.join(given)}",
-               str(locate(unit, package))]  # fmt: skip
+    command = [*COMMAND, "-wp-timeout", seconds(source), "-wp-cache", "update",
+               "-wp-cache-dir", str(ANSWERS), *_input(source, package)]  # fmt: skip
     printed = [
         _run([*command, *options], environment=environment)
-        for options in _runs(list(only) or functions(text), lemmas=source == LEMMAS)
+        for options in runs(source, package=package, only=only)
     ]
     gaps = [line.strip() for text in printed for line in GAPS.findall(text)]
-    gaps += [] if only else _unseen(text)
+    gaps += [] if only else unseen(source, package)
     results = [read(text) for text in printed]
     return Proof(
         source,
@@ -219,10 +212,32 @@ def prove(
     )
 
 
-def _runs(names: Sequence[str], *, lemmas: bool) -> Iterator[list[str]]:
+def parsed(source: str, package: Path = PACKAGE) -> str:
+    """Return the code and contracts that a source's proof is of, as Frama-C reads them."""
+    unused = ["-remove-unused-specified-functions"] if source not in HEADERS else []
+    return _run([*PARSE, "-verbose", "0", *unused, *_input(source, package), "-print"])
+
+
+def _input(source: str, package: Path) -> Iterator[str]:
+    """Yield the source's file and the preprocessor's options."""
+    unit = HEADERS.get(source, source)
+    # The contracts of the step are of builds for classifiers; functions of outputs have their own.
+    given = ["-DTCUQ_WITH_OUTPUTS=0", *(f"-I{package / folder}" for folder in FOLDERS)]
+    given += ["-include", str(package / "runtime" / TABLES)] if unit in NEED_TABLES else []
+    yield f"-cpp-extra-args={' '.join(given)}"
+    yield str(locate(unit, package))
+
+
+def seconds(source: str) -> str:
+    """Return the limit for each goal of a source and each prover."""
+    return str(MORE_SECONDS.get(source, SECONDS))
+
+
+def runs(source: str, *, package: Path = PACKAGE, only: Sequence[str] = ()) -> Iterator[list[str]]:
     """Yield options of one run for the functions that get all warnings, and for each other one."""
+    names = list(only) or functions(_text(source, package))
     strict = [name for name in names if name not in MEANT]
-    if lemmas:
+    if source == LEMMAS:
         yield ["-wp-prop=@lemma"]
     if strict:
         yield [*STRICT, "-wp-prop=-@lemma", "-wp-fct", ",".join(strict)]
@@ -243,9 +258,10 @@ def read(text: str) -> tuple[set[str], set[str]]:
     return proved, goals.keys() - proved
 
 
-def _without(text: str, names: Sequence[str]) -> str:
-    """Return a source without the bodies of some functions."""
-    for name in names:
+def _text(source: str, package: Path) -> str:
+    """Return a source without the bodies of the functions that are not read."""
+    text = locate(source, package).read_text("utf-8")
+    for name in UNREAD.get(source, ()):
         body = re.compile(
             rf"^(?:\w+ )+\*?{name}\([^;{{]*\)\n\{{\n.*?^\}}\n", re.MULTILINE | re.DOTALL
         )
@@ -255,13 +271,13 @@ def _without(text: str, names: Sequence[str]) -> str:
     return text
 
 
-def _unseen(text: str) -> list[str]:
+def unseen(source: str, package: Path = PACKAGE) -> list[str]:
     """Return loops without a variant, and bodies of unknown functions."""
-    code = plain(text)
+    code = plain(_text(source, package))
     loops, variants = len(LOOP.findall(code)), code.count("loop variant")
     bodies, known = len(re.findall(r"^\{", code, re.MULTILINE)), len(FUNCTION.findall(code))
-    unseen = [] if loops <= variants else [f"{loops} loops, {variants} variants"]
-    return unseen + ([] if bodies == known else [f"{bodies} bodies, {known} functions"])
+    gaps = [] if loops <= variants else [f"{loops} loops, {variants} variants"]
+    return gaps + ([] if bodies == known else [f"{bodies} bodies, {known} functions"])
 
 
 def _run(command: Sequence[str], *, environment: dict[str, str] | None = None) -> str:
