@@ -235,12 +235,13 @@ export const deviceForm = (profile) => {
   return {
     classes: columns,
     width: inputs.width,
-    dimensions: inputs.projection ? inputs.projection.matrix.length : inputs.width,
+    dimensions: inputs.selection?.length ?? inputs.projection?.matrix.length ?? inputs.width,
     lags: bytes(signals.lags, "u8"),
     lag_weights_q15: bytes(lagWeights(signals.lags), "u16"),
     blend_q15: inputs.outputs ? NO_CLASSES : rint(signals.blend * 32768),
     ...contradiction(columns, signals.stickiness),
     ...projectionOf(inputs),
+    selection: inputs.selection ? bytes(inputs.selection, "u8") : null,
     ...noveltyOf(readers.some((one) => one.signal === "novelty") ? signals.novelty : null, inputs),
     ...healthOf(alarm === null ? null : signals.health), // nothing else reads it
     ...scoreAndNovelty(score, novelty),
@@ -281,6 +282,7 @@ const float = (x) => (x === null ? null : `float:${pythonFloat(x)}`);
 /** The SHA-256 of the device's form and of how its inputs are quantised, in hexadecimal. */
 export const digest = async (form, inputs) => {
   const content = { ...form, kind: inputs.kind, feature_scale: float(inputs.feature_scale) };
+  if (!inputs.selection) delete content.selection; // not hashed where there is none
   if (inputs.outputs) Object.assign(content, { centres: inputs.outputs.centres.map(float), scales: inputs.outputs.scales.map(float) });
   const { subtle } = globalThis.crypto ?? (await import("node:crypto")).webcrypto; // a global from Node 20 on
   const hash = await subtle.digest("SHA-256", new TextEncoder().encode(canonical(content)));

@@ -104,7 +104,7 @@ typedef struct {
     extent items;
 } array_rule;
 
-#define PROFILE_ARRAYS 9u
+#define PROFILE_ARRAYS 10u
 
 /* Writes the rules that these numbers of a profile, its lags among them, give its arrays. */
 static inline void profile_arrays(const tcuq_profile *profile, array_rule rules[PROFILE_ARRAYS])
@@ -116,6 +116,7 @@ static inline void profile_arrays(const tcuq_profile *profile, array_rule rules[
     {#name, offsetof(tcuq_profile, name), exactly(count, sizeof(type), needed)}
     const array_rule all[PROFILE_ARRAYS] = {
         ARRAY(lag_weights_q15, lags *(lags + 1u) / 2u, uint16_t, true),
+        ARRAY(selection, rows, uint8_t, false),
         ARRAY(projection, rows *profile->width, int8_t, false),
         ARRAY(projection_bias, rows, int32_t, false),
         ARRAY(whitening, groups *(groups + 1u) * 2u, uint64_t, false),

@@ -50,6 +50,7 @@ static bool same_signals(const engine *self, const engine *other)
            (a->lag_count == b->lag_count) && (memcmp(a->lags, b->lags, a->lag_count) == 0) &&
            (a->blend_q15 == b->blend_q15) && (a->stay_q8 == b->stay_q8) && (a->rest_q8 == b->rest_q8) &&
            (a->change_q8 == b->change_q8) && (a->projection_shift == b->projection_shift) &&
+           equal_bytes(a->selection, b->selection, rows) &&
            equal_bytes(a->projection, b->projection, rows * a->width) &&
            equal_bytes(a->projection_bias, b->projection_bias, rows * sizeof(int32_t)) &&
            (self->quantizer.logits == other->quantizer.logits) &&

@@ -11,7 +11,13 @@ import numpy as np
 
 from tcuq.errors import InputError
 from tcuq.profile.quantize import MAX_LEDGER_STEP
-from tcuq.profile.settings import MAX_STEPS_PER_FALSE_ALARM, MAX_TERM_WEIGHT, RISK_LEVELS, Signal
+from tcuq.profile.settings import (
+    MAX_DIMENSIONS,
+    MAX_STEPS_PER_FALSE_ALARM,
+    MAX_TERM_WEIGHT,
+    RISK_LEVELS,
+    Signal,
+)
 
 Preset = Literal["paper", "recommended"]
 LEDGER_STEPS = (1 / RISK_LEVELS, MAX_LEDGER_STEP / RISK_LEVELS)
@@ -240,7 +246,8 @@ class FitOptions:
     budget: float = 0.15
     burst: float = 16.0
     denied: Literal["use", "withhold"] = "withhold"
-    lags: tuple[int, ...] = (1, 2, 4)
+    lags: tuple[int, ...] = (1,)
+    dimensions: int = 24
     terms: tuple[TermPlan, ...] = TERMS
     novelty: bool = True
     projection: Literal["pca", "lda"] = "pca"
@@ -262,6 +269,7 @@ class FitOptions:
         if not isinstance(self.novelty, bool):
             raise InputError(f"novelty must be True or False, got {self.novelty!r}")
         _check_lags(self.lags)
+        _check_integer("dimensions", self.dimensions, 1, MAX_DIMENSIONS)
         if not 1 <= len(self.terms) <= 8:
             raise InputError(f"terms must be 1 to 8, got {len(self.terms)}")
         for term in self.terms:
@@ -298,7 +306,13 @@ class FitOptions:
 PRESETS: Mapping[str, FitOptions] = MappingProxyType(
     {
         "paper": FitOptions(
-            paper=PaperOptions(), novelty=False, unusual=0.0, denied="use", alarm=None
+            paper=PaperOptions(),
+            lags=(1, 2, 4),
+            dimensions=MAX_DIMENSIONS,
+            novelty=False,
+            unusual=0.0,
+            denied="use",
+            alarm=None,
         ),
         "recommended": FitOptions(),
     }

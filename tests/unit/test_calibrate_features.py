@@ -2,6 +2,7 @@
 """What is fitted on features: novelty's reference, the projection and the order of steps."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,14 +14,16 @@ import tcuq
 from tcuq.calibrate.folds import FOLDS, folds, out_of_fold
 from tcuq.calibrate.novelty import fit_novelty
 from tcuq.calibrate.orders import STRETCH, grouped_by_class
-from tcuq.calibrate.projection import fit_projection
+from tcuq.calibrate.projection import fit_projection, fit_selection
 from tcuq.errors import FitError
+from tcuq.options import PRESETS
 from tcuq.profile.settings import NoveltySettings
 from tcuq.stages.columns import least_squared_distance, matrix_times_rows
 
 Floats = NDArray[np.float64]
 pytestmark = pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 Synthetic = Callable[..., tcuq.Stream]
+DISCRIMINANTS = replace(PRESETS["recommended"], projection="lda")
 
 
 def clusters(steps: int, width: int, seed: int = 0) -> tuple[Floats, NDArray[np.int32]]:
@@ -127,7 +130,7 @@ def test_few_repeats_leave_the_folds_to_the_recordings() -> None:
 
 
 @pytest.mark.parametrize("width", [64, 200])
-@pytest.mark.parametrize(("kind", "dimensions"), [("pca", 32), ("lda", 4)])
+@pytest.mark.parametrize(("kind", "dimensions"), [("pca", 24), ("lda", 4)])
 def test_wide_features_work_end_to_end(
     synthetic: Synthetic, width: int, kind: Any, dimensions: int
 ) -> None:
@@ -147,20 +150,33 @@ def test_wide_features_work_end_to_end(
 
 def test_wide_features_are_projected_on_an_orthonormal_frame(synthetic: Synthetic) -> None:
     """Up to 32 features stay; PCA's rows are orthonormal and its mean is the features'."""
-    assert fit_projection(synthetic(width=32), "pca", 0) is None
-    assert fit_projection(synthetic(width=0), "pca", 0) is None
+    options = PRESETS["recommended"]
+    assert fit_projection(synthetic(width=32), options) is None
+    assert fit_projection(synthetic(width=0), options) is None
     stream = synthetic(width=50)
-    projection = fit_projection(stream, "pca", 0)
+    projection = fit_projection(stream, options)
     assert projection is not None
     matrix = np.array(projection.matrix)
-    assert matrix @ matrix.T == pytest.approx(np.eye(32), abs=1e-9)
+    assert matrix @ matrix.T == pytest.approx(np.eye(options.dimensions), abs=1e-9)
     assert projection.mean == pytest.approx(np.asarray(stream.features).mean(axis=0))
+
+
+def test_features_that_tell_no_class_are_left_out_first() -> None:
+    """Noise goes before features that tell classes, and of two copies one goes before both."""
+    told, labels = clusters(3000, 6)
+    noise = np.random.default_rng(1).normal(size=(3000, 3))
+    features = np.column_stack([noise[:, :2], told, told[:, 0], noise[:, 2]])
+    stream = tcuq.Stream(0.1 + 0.7 * np.eye(3)[labels], features)
+    assert fit_selection(stream, 10) is None
+    assert fit_selection(stream, 6) in ((2, 3, 4, 5, 6, 7), (3, 4, 5, 6, 7, 8))
+    one = tcuq.Stream(np.tile([0.9, 0.1], (3000, 1)), features)
+    assert len(fit_selection(one, 6) or ()) == 6
 
 
 def test_discriminants_separate_known_classes(synthetic: Synthetic) -> None:
     """Classes lie apart by more than they scatter; steps without a label do not count."""
     stream = synthetic(2000, classes=4, width=60)
-    projection = fit_projection(stream, "lda", 0)
+    projection = fit_projection(stream, DISCRIMINANTS)
     assert projection is not None
     assert stream.features is not None
     assert stream.labels is not None
@@ -172,9 +188,9 @@ def test_discriminants_separate_known_classes(synthetic: Synthetic) -> None:
     wide = synthetic(600, width=40)
     assert wide.labels is not None
     labels = np.where(np.arange(600) % 2, wide.labels, -1)
-    projection = fit_projection(tcuq.Stream(wide.posteriors, wide.features, labels), "lda", 0)
+    projection = fit_projection(tcuq.Stream(wide.posteriors, wide.features, labels), DISCRIMINANTS)
     known = tcuq.Stream(wide.posteriors[1::2], wide.features[1::2], labels[1::2])  # type: ignore[index]
-    alone = fit_projection(known, "lda", 0)
+    alone = fit_projection(known, DISCRIMINANTS)
     assert projection is not None
     assert alone is not None
     assert np.array(projection.matrix) == pytest.approx(np.array(alone.matrix))

@@ -25,6 +25,7 @@ from tests.fixtures.engine import (
     MANY_MEANS,
     NOVELTY,
     POSTERIOR,
+    PROJECTION,
     VARIANTS,
     cause,
     channel,
@@ -113,6 +114,15 @@ def test_health_of_another_type_or_width_is_left_to_python(wrong: Any) -> None:
     assert engine.takes(POSTERIOR[None], FEATURES[None], np.zeros((1, 2), np.int16))
 
 
+def test_selected_features_are_those_of_a_step_without_the_others() -> None:
+    """Signals see the selected features in the profile's order, and no other."""
+    posteriors, features, _ = stream(VARIANTS["selected"], 40)
+    every, some = make(VARIANTS["selected"]), make(spec())
+    chosen = np.ascontiguousarray(features[:, [2, 0]])
+    for posterior, wide, narrow in zip(posteriors, features, chosen, strict=True):
+        assert every.signals(posterior, wide, None) == some.signals(posterior, narrow, None)
+
+
 def test_resets_and_epochs() -> None:
     """A reset is a new monitor; a reset of the history alone keeps the ledger and the evidence."""
     parts = VARIANTS["everything"]
@@ -141,8 +151,8 @@ def test_storage_is_the_devices() -> None:
 
 
 ARRAYS = (
-    "lag_weights_q15", "projection", "projection_bias", "whitening", "means", "mean_squares",
-    "weights", "health_means", "health_weights_q9",
+    "lag_weights_q15", "selection", "projection", "projection_bias", "whitening", "means",
+    "mean_squares", "weights", "health_means", "health_weights_q9",
 )  # fmt: skip
 WRONG: list[tuple[dict[str, object], str]] = [
     ({"classes": 65536}, r"^classes: not in 0\.\.65535"),
@@ -170,6 +180,9 @@ WRONG: list[tuple[dict[str, object], str]] = [
         "out of range",
     ),
     ({"dimensions": 255, "width": 255}, "out of range"),
+    ({"width": 3}, "out of range"),
+    ({"width": 3, "selection": bytes([0, 3])}, "out of range"),
+    ({**PROJECTION, "selection": bytes([0, 1])}, "out of range"),
     ({"lags": bytes([2, 1])}, "out of range"),
 ]
 

@@ -30,7 +30,7 @@ from tcuq.calibrate.novelty import (
 )
 from tcuq.calibrate.observe import Observed, observe, observe_calibration, risk_levels
 from tcuq.calibrate.outputs import error_share, fit_outputs
-from tcuq.calibrate.projection import fit_projection, int8_step
+from tcuq.calibrate.projection import fit_projection, fit_selection, int8_step
 from tcuq.calibrate.scores import fit_anchored, fit_anchored_weights, fit_stress, fit_tcuq
 from tcuq.calibrate.streams import check_streams
 from tcuq.calibrate.temperature import fit_temperature
@@ -64,8 +64,6 @@ from tcuq.stages.inputs import logits
 from tcuq.stream import Stream, require_stream
 from tcuq.version import __version__
 
-LAGS_WITHOUT_CLASSES = (1,)
-
 
 def fit(
     calibration: Stream,
@@ -79,6 +77,7 @@ def fit(
     burst: float | None = None,
     denied: Literal["use", "withhold"] | None = None,
     lags: Iterable[int] | None = None,
+    dimensions: int | None = None,
     terms: Iterable[TermPlan] | None = None,
     novelty: bool | None = None,
     projection: Literal["pca", "lda"] | None = None,
@@ -123,13 +122,16 @@ def fit(
         that cost something (a question to a person, a radio message) and doubtful predictions are
         never used; or "use", so that it bounds all that is withheld; "withhold" ("paper": "use").
     lags
-        Steps looked back over; 1, 2, 4 (without classes: 1).
+        Steps looked back over; 1 ("paper": 1, 2, 4).
+    dimensions
+        Most features that are looked at; 24 ("paper": 32).
     terms
         Terms of the anchored score.
     novelty
         Whether a decision carries novelty, a surprise in bits; True ("paper": False).
     projection
-        For features wider than 32: "pca" or "lda".
+        For more than 32 features: "pca" or "lda". Of fewer, those are looked at that tell
+        predicted classes apart best.
     seed
         Seed of all randomness in the fit; 0.
     alarm
@@ -156,8 +158,6 @@ def fit(
     ('anchored', 'guarded')
     """
     require_stream(calibration, "calibration")
-    if lags is None and calibration.classes == 0:
-        lags = LAGS_WITHOUT_CLASSES
     options = options_from(
         preset,
         {
@@ -167,6 +167,7 @@ def fit(
             "burst": burst,
             "denied": denied,
             "lags": lags,
+            "dimensions": dimensions,
             "terms": terms,
             "novelty": novelty,
             "projection": projection,
@@ -210,9 +211,10 @@ def _fit_inputs(calibration: Stream, options: FitOptions) -> InputSettings:
         calibration.kind,
         calibration.classes,
         calibration.width,
-        fit_projection(calibration, options.projection, options.seed),
+        fit_projection(calibration, options),
         None if calibration.features is None else int8_step(calibration.features),
         None if calibration.outputs is None else fit_outputs(calibration.outputs),
+        fit_selection(calibration, options.dimensions),
     )
 
 

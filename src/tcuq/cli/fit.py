@@ -21,8 +21,8 @@ HEADINGS = {
     "paper": "the paper's score and threshold",
 }
 SINGLE = (
-    "alpha", "unusual", "budget", "burst", "denied", "lags", "novelty", "projection", "seed",
-    "alarm",
+    "alpha", "unusual", "budget", "burst", "denied", "lags", "dimensions", "novelty", "projection",
+    "seed", "alarm",
 )  # fmt: skip
 NOTES = {
     "paper": "Defaults are those of --preset paper; recommended: score anchored, mode guarded,"
@@ -59,13 +59,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what becomes of a prediction that the budget denies, default withhold",
         choices=("use", "withhold"),
     )
-    add("--lags", "past steps to compare with, comma-separated, default 1,2,4", type=parse_lags)
+    add("--lags", "past steps to compare with, comma-separated, default 1", type=parse_lags)
+    add("--dimensions", "most features that are looked at, default 24", type=int)
     add(
         "--novelty",
         "compute the novelty of each decision; default: as in the preset",
         action=argparse.BooleanOptionalAction,
     )
-    add("--projection", "method that reduces features wider than 32", choices=("pca", "lda"))
+    add("--projection", "method that reduces more than 32 features", choices=("pca", "lda"))
     add("--seed", "seed of the random numbers in the fit", type=int)
     for group, heading in HEADINGS.items():
         section = parser.add_argument_group(heading, NOTES.get(group))

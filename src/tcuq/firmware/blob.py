@@ -156,8 +156,8 @@ def _unsigned(
 ) -> bytes:
     """Everything but the tag."""
     bytes_, *words = (_run("tcuq_profile", run, _flat(spec)) for run in PROFILE_RUNS)
-    projected = bytes([spec["projection"] is not None])
-    scalars = b"".join(run + bytes(-len(run) % 4) for run in (bytes_ + projected, *words))
+    reduced = 1 if spec["projection"] is not None else 2 if spec["selection"] is not None else 0
+    scalars = b"".join(run + bytes(-len(run) % 4) for run in (bytes_ + bytes([reduced]), *words))
     selftest = SELFTEST.pack(steps.count, ROWS, DWELL, _chain(steps))
     tables = b"".join(table + bytes(-len(table) % 4) for table in _tables(spec, steps))
     fixed = scalars + selftest + label
@@ -179,7 +179,7 @@ def _tables(spec: Spec, steps: Vectors) -> Iterator[bytes]:
         yield _run("tcuq_term", TERM_RUN, term)
         yield from (term["points"], term["bits_q10"])
     rest = ("means", "lag_weights_q15", "health_means", "health_weights_q9", "whitening_shift")
-    for name in (*rest, "projection"):
+    for name in (*rest, "projection", "selection"):
         yield spec[name] or b""
     yield steps.posteriors.tobytes()
     yield b"" if steps.features is None else steps.features.tobytes()

@@ -129,8 +129,10 @@ def _centre(profile: Profile, label: int) -> NDArray[np.int64]:
     inputs, novelty = profile.inputs, profile.signals.novelty
     if novelty is None or inputs.projection is not None or inputs.feature_scale is None:
         return np.zeros(inputs.width, np.int64)
-    mean = novelty.means[label % len(novelty.means)]
-    return np.rint(np.array(mean) / inputs.feature_scale).astype(np.int64)
+    mean = np.array(novelty.means[label % len(novelty.means)]) / inputs.feature_scale
+    centre = np.zeros(inputs.width, np.int64)
+    centre[slice(None) if inputs.selection is None else list(inputs.selection)] = np.rint(mean)
+    return centre
 
 
 def selftest_c(steps: Vectors) -> str:

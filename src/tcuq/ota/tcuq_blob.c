@@ -206,7 +206,8 @@ static void tcuq_blob_point(const tcuq_room *room, const uint8_t *bytes, tcuq_ta
     const uint32_t rows = bytes[TCUQ_BLOB_ROWS];
     const uint32_t means = profile->mean_count;
     const uint32_t groups = (means != 0u) ? (((uint32_t)profile->dimensions + 3u) / 4u) : 0u;
-    const uint32_t outputs = (bytes[TCUQ_BLOB_PROJECTED] != 0u) ? profile->dimensions : 0u;
+    const uint32_t outputs = (bytes[TCUQ_BLOB_REDUCED] == 1u) ? profile->dimensions : 0u;
+    const uint32_t selected = (bytes[TCUQ_BLOB_REDUCED] == 2u) ? profile->dimensions : 0u;
     const uint32_t lags = profile->lag_count;
     profile->whitening = tcuq_blob_take(tables, 8u, 2u * groups * (groups + 1u));
     profile->mean_squares = tcuq_blob_take(tables, 4u, means);
@@ -219,6 +220,7 @@ static void tcuq_blob_point(const tcuq_room *room, const uint8_t *bytes, tcuq_ta
     profile->health_weights_q9 = tcuq_blob_take(tables, 2u, profile->health_count);
     profile->whitening_shift = tcuq_blob_take(tables, 1u, 4u * groups);
     profile->projection = tcuq_blob_take(tables, 1u, outputs * profile->width);
+    profile->selection = tcuq_blob_take(tables, 1u, selected);
     (void)tcuq_blob_take(tables, 1u, rows * profile->classes);
     (void)tcuq_blob_take(tables, 1u, rows * profile->width);
     (void)tcuq_blob_take(tables, 2u, rows * profile->health_count);

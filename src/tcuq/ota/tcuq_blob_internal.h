@@ -11,7 +11,7 @@
 #define TCUQ_BLOB_SIZE 8u
 #define TCUQ_BLOB_NUMBER 12u
 #define TCUQ_BLOB_HEALTH 37u
-#define TCUQ_BLOB_PROJECTED 42u
+#define TCUQ_BLOB_REDUCED 42u /* 1: a projection follows; 2: a selection; 0: neither */
 #define TCUQ_BLOB_CLASSES 44u
 #define TCUQ_BLOB_WIDTH 46u
 #define TCUQ_BLOB_STEPS 108u

@@ -56,6 +56,8 @@ def _input_inconsistencies(settings: MonitorSettings) -> Iterator[str]:
             f" outputs, got {inputs.classes} classes and kind {inputs.kind}"
         )
     yield from _feature_inconsistencies(inputs, settings.signals.novelty)
+    if inputs.selection is not None:
+        yield from _selection_inconsistencies(inputs, inputs.selection)
 
 
 def _feature_inconsistencies(
@@ -80,6 +82,15 @@ def _feature_inconsistencies(
         for name, rows in (("means", novelty.means), ("whitening", novelty.whitening)):
             if any(len(row) != size for row in rows):
                 yield f"signals.novelty.{name} must be {size} wide, as the features"
+
+
+def _selection_inconsistencies(inputs: InputSettings, selection: tuple[int, ...]) -> Iterator[str]:
+    ascends = list(selection) == sorted(set(selection))
+    if not ascends or selection[-1] >= inputs.width or inputs.projection is not None:
+        yield (
+            f"inputs.selection must ascend below inputs.width, {inputs.width}, and be null beside a"
+            f" projection, got {list(selection)}"
+        )
 
 
 def _output_inconsistencies(settings: MonitorSettings) -> Iterator[str]:

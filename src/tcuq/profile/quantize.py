@@ -74,6 +74,8 @@ def digest(settings: MonitorSettings) -> str:
 
 def _digest(form: Mapping[str, Any], inputs: InputSettings) -> str:
     content = {**form, "kind": inputs.kind, "feature_scale": inputs.feature_scale}
+    if inputs.selection is None:
+        del content["selection"]  # not hashed where there is none
     if inputs.outputs is not None:
         content |= asdict(inputs.outputs)
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), default=bytes.hex)
@@ -119,6 +121,7 @@ def quantize_signals(inputs: InputSettings, signals: SignalSettings) -> dict[str
         "blend_q15": NO_CLASSES if inputs.outputs else round(signals.blend * 32768),
         **_contradiction(inputs.columns, signals.stickiness),
         **_projection(inputs),
+        "selection": None if inputs.selection is None else _bytes(inputs.selection, "u1"),
         **_novelty(signals.novelty, inputs),
         **_health(signals.health),
     }
@@ -181,7 +184,9 @@ def _projection(inputs: InputSettings) -> dict[str, Any]:
 
 
 def projected_int8(quantised: NDArray[np.int8], inputs: InputSettings) -> Floats:
-    """Return the device's projection of these int8 features, in float units."""
+    """Return the features that the device's signals see of these int8 features, in float units."""
+    if inputs.selection is not None:
+        quantised = quantised[:, inputs.selection]
     if inputs.projection is None or inputs.feature_scale is None:
         return quantised.astype(np.float64) * (inputs.feature_scale or 1.0)
     form = _projection(inputs)

@@ -100,6 +100,7 @@ class InputSettings:
     projection: Projection | None
     feature_scale: float | None = None  # one int8 step of a feature, on the device
     outputs: OutputSettings | None = None
+    selection: tuple[int, ...] | None = None  # the features that are looked at; None: all
 
     @property
     def what(self) -> str:
@@ -115,7 +116,9 @@ class InputSettings:
 
     @property
     def dimensions(self) -> int:
-        """Number of features after the projection if there is one, 0 without features."""
+        """Number of features after the projection or selection, 0 without features."""
+        if self.selection is not None:
+            return len(self.selection)
         return self.width if self.projection is None else len(self.projection.matrix)
 
 

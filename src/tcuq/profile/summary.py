@@ -29,13 +29,13 @@ def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> 
     of_others = {"departure"} if inputs.outputs is None else NEEDS_CLASSES
     possible = [s for s in get_args(Signal) if s not in of_others]
     absent = [s for s in possible if s not in profile.present_signals]
-    projected = (
-        "" if inputs.projection is None else f", {inputs.projection.kind} to {inputs.dimensions}"
-    )
+    how = None if inputs.projection is None else inputs.projection.kind
+    how = how if inputs.selection is None else "cut"
+    reduced = "" if how is None else f", {how} to {inputs.dimensions}"
     yield f"profile    {sha256[:8]}  preset {origin.preset}, tcuq {origin.library}"
     yield (
         f"inputs     {inputs.what}{f' as {inputs.kind}' if inputs.classes else ''},"
-        + (f" {inputs.width} features{projected}" if inputs.width else " no features")
+        + (f" {inputs.width} features{reduced}" if inputs.width else " no features")
     )
     lags = ", ".join(map(str, profile.signals.lags))
     yield f"signals    compared over lags of {lags} steps" + (

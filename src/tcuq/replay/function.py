@@ -25,7 +25,7 @@ Array = NDArray[Any]
 # Members of tcuq.profile.quantize that must be equal for profiles to share signals.
 SHARED = (
     "classes", "width", "dimensions", "lags", "blend_q15",
-    "projection", "projection_bias", "projection_shift", "health_count",
+    "selection", "projection", "projection_bias", "projection_shift", "health_count",
 )  # fmt: skip
 # In the engine's order (src/engine/replay.c); a histogram of 16 bins of risk follows.
 COUNTS = (

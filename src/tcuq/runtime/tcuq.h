@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 #define TCUQ_VERSION "0.2.0"
-#define TCUQ_PROFILE_FORMAT 4u
+#define TCUQ_PROFILE_FORMAT 5u
 #define TCUQ_MAX_CLASSES 1000u
 #define TCUQ_MAX_OUTPUTS 8u
 #define TCUQ_NO_CLASSES UINT16_MAX /* for blend_q15 */
@@ -171,7 +171,7 @@ typedef struct {
     /* bytes first: what lies near the start takes shorter instructions */
     uint8_t lag_count;
     uint8_t lags[TCUQ_MAX_LAGS]; /* ascending */
-    uint8_t dimensions;          /* features the signals see: width, or the projection's rows */
+    uint8_t dimensions;          /* features the signals see: width, the selection's, or the projection's rows */
     uint8_t channel_count;
     uint8_t term_count;
     uint8_t weight_shift; /* 0: the score is anchored, else tcuq */
@@ -197,6 +197,7 @@ typedef struct {
     uint16_t novelty_limit_q10; /* a step of this novelty or more asks to be withheld; UINT16_MAX: none does */
     int16_t weights[4]; /* divergence, instability, inconsistency, doubt, in 2^-weight_shift */
     const uint16_t *lag_weights_q15; /* row k (of k = 1..lag_count entries): weights of the first k lags */
+    const uint8_t *selection; /* which features the signals see, each below width; null: all */
     /* projection of wide features; null: none */
     const int8_t *projection; /* dimensions x width */
     const int32_t *projection_bias;

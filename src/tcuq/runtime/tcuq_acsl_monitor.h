@@ -58,6 +58,7 @@ tcuq_status tcuq_init(tcuq_monitor *monitor);
       \separated(TCUQ_SHIFTS, TCUQ_POSTERIORS) && \separated(TCUQ_SHIFTS, TCUQ_SLOTS); \
     requires \separated(TCUQ_LAG_WEIGHTS, TCUQ_FEATURES); \
     requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES); \
+    requires monitor->profile->selection != \null ==> \separated(TCUQ_SELECTION, TCUQ_FEATURES); \
     requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES);
 
 /* The step's own memory is no part of the monitor's, nor of the tables of novelty and input health. */
@@ -93,6 +94,7 @@ static void tcuq_signals_health(const tcuq_profile *profile, const int16_t *heal
     requires \valid_read(features + (0 .. monitor->profile->width - 1));
     TCUQ_TABLES_APART
     TCUQ_STEP_APART(signals)
+    requires monitor->profile->selection != \null ==> \separated(signals, TCUQ_SELECTION);
     requires monitor->profile->projection != \null ==> \separated(signals, TCUQ_BIASES);
     assigns *signals, TCUQ_KEPT_CLASSES, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES,
       *TCUQ_SLOTS;

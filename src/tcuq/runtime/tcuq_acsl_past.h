@@ -45,6 +45,7 @@
 #define TCUQ_PROJECTION \
     (monitor->profile->projection + (0 .. tcuq_cells(monitor->profile->dimensions, monitor->profile->width) - 1))
 #define TCUQ_BIASES (monitor->profile->projection_bias + (0 .. monitor->profile->dimensions - 1))
+#define TCUQ_SELECTION (monitor->profile->selection + (0 .. monitor->profile->dimensions - 1))
 #define TCUQ_ROW_WITHIN(at, width) \
     tcuq_cells(at, width) + width <= tcuq_cells(tcuq_slots(profile), width) <= 255000
 
@@ -105,6 +106,7 @@ static int32_t tcuq_projection_on(const tcuq_slot *now, const tcuq_slot *past, i
     requires \separated(products + (0 .. 7), past, TCUQ_PAST_OF) && \separated(past, TCUQ_FEATURES);
     requires \valid_read(signals) && \separated(signals, TCUQ_FEATURES) && \separated(signals, products + (0 .. 7));
     requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES);
+    requires monitor->profile->selection != \null ==> \separated(TCUQ_SELECTION, TCUQ_FEATURES);
     requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES);
     assigns *TCUQ_FEATURES, products[0 .. 7];
     ensures 0 <= \result <= 0x80000; */
@@ -156,7 +158,9 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     requires \separated(signals, TCUQ_PAST_OF) && \separated(signals, TCUQ_LAG_WEIGHTS); \
     requires \separated(TCUQ_LAG_WEIGHTS, TCUQ_FEATURES); \
     requires monitor->profile->projection != \null ==> \separated(TCUQ_PROJECTION, TCUQ_FEATURES); \
+    requires monitor->profile->selection != \null ==> \separated(TCUQ_SELECTION, TCUQ_FEATURES); \
     requires monitor->profile->projection != \null ==> \separated(TCUQ_BIASES, TCUQ_FEATURES); \
+    requires monitor->profile->selection != \null ==> \separated(signals, TCUQ_SELECTION); \
     requires monitor->profile->projection != \null ==> \separated(signals, TCUQ_BIASES); \
     assigns *signals, TCUQ_KEPT_CLASSES, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, \
       *TCUQ_FEATURES, *TCUQ_SLOTS; \

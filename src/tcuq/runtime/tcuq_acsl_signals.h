@@ -64,13 +64,18 @@ uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t clas
     predicate tcuq_biases_ok(tcuq_profile *p, integer rows) =
       \forall integer r; 0 <= r < rows ==> -0x20000000 <= p->projection_bias[r] <= 0x20000000;
 
+    predicate tcuq_selected_ok(tcuq_profile *p, integer count) =
+      \forall integer i; 0 <= i < count ==> p->selection[i] < p->width;
+
     predicate tcuq_features_ok(tcuq_profile *p) =
       p->dimensions <= TCUQ_MAX_DIMENSIONS && (p->width == 0 <==> p->dimensions == 0) &&
-      (p->projection == \null ==> p->width == p->dimensions) &&
+      (p->projection == \null && p->selection == \null ==> p->width == p->dimensions) &&
+      (p->selection != \null ==> p->projection == \null && tcuq_selected_ok(p, p->dimensions)) &&
       (p->projection != \null ==> tcuq_shape_ok(p) && tcuq_biases_ok(p, p->dimensions));
 
     predicate tcuq_projection_given(tcuq_profile *p) =
-      \valid_read(p) && (p->projection != \null ==>
+      \valid_read(p) && (p->selection != \null ==> \valid_read(p->selection + (0 .. p->dimensions - 1))) &&
+      (p->projection != \null ==>
         \valid_read(p->projection + (0 .. tcuq_cells(p->dimensions, p->width) - 1)) &&
         (p->projection_bias != \null ==> \valid_read(p->projection_bias + (0 .. p->dimensions - 1)))); */
 
@@ -94,6 +99,14 @@ int32_t tcuq_project(const tcuq_profile *profile, const int8_t *wide, int8_t *ol
     assigns old[0 .. count - 1];
     ensures 0 <= \result.square <= 0x80000 && -0x80000 <= \result.product <= 0x80000; */
 tcuq_replaced tcuq_replace(const int8_t *features, uint32_t count, int8_t *old);
+
+/*@ requires count <= TCUQ_MAX_DIMENSIONS && \valid(old + (0 .. count - 1));
+    requires \valid_read(selection + (0 .. count - 1)) && \separated(old + (0 .. count - 1), selection + (0 .. count - 1));
+    requires \forall integer i; 0 <= i < count ==> \valid_read(features + selection[i]);
+    requires \forall integer i; 0 <= i < count ==> \separated(old + (0 .. count - 1), features + selection[i]);
+    assigns old[0 .. count - 1];
+    ensures 0 <= \result.square <= 0x80000 && -0x80000 <= \result.product <= 0x80000; */
+tcuq_replaced tcuq_replace_selected(const int8_t *features, const uint8_t *selection, uint32_t count, int8_t *old);
 
 /*@ requires count <= TCUQ_MAX_DIMENSIONS && \valid_read(left + (0 .. count - 1));
     requires \valid_read(right + (0 .. count - 1));

@@ -1,10 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signals of the features: their projection, length, and products with past ones. */
+/* Signals of the features: their selection, projection, length, and products with past ones. */
 #include "tcuq_internal.h"
+
+/*@ requires tcuq_projection_given(profile) && profile->selection != \null;
+    assigns \nothing;
+    ensures \result ==> tcuq_selected_ok(profile, profile->dimensions); */
+static bool tcuq_selection_sound(const tcuq_profile *profile)
+{
+    bool sound = true;
+    /*@ loop invariant i <= profile->dimensions && (sound ==> tcuq_selected_ok(profile, i));
+        loop assigns i, sound;
+        loop variant profile->dimensions - i; */
+    for (uint32_t i = 0u; i < profile->dimensions; i++) {
+        sound = sound && (profile->selection[i] < profile->width);
+    }
+    return sound;
+}
 
 bool tcuq_features_sound(const tcuq_profile *profile)
 {
     const uint32_t count = profile->dimensions;
+    if (profile->selection != NULL) {
+        return (count != 0u) && (count <= TCUQ_MAX_DIMENSIONS) && (profile->projection == NULL) &&
+               tcuq_selection_sound(profile);
+    }
     if (profile->projection == NULL) {
         return (count == profile->width) && (count <= TCUQ_MAX_DIMENSIONS);
     }
@@ -19,6 +38,27 @@ bool tcuq_features_sound(const tcuq_profile *profile)
         sound = (bias <= TCUQ_MAX_BIAS) && (bias >= -TCUQ_MAX_BIAS);
     }
     return sound;
+}
+
+/* Those of the step's features that are looked at take the place of old ones. */
+tcuq_replaced tcuq_replace_selected(const int8_t *features, const uint8_t *selection, uint32_t count, int8_t *old)
+{
+    int32_t square = 0;
+    int32_t product = 0;
+    TCUQ_UNROLL_4
+    /*@ loop invariant i <= count;
+        loop invariant 0 <= square <= 16384 * i && -16384 * i <= product <= 16384 * i;
+        loop assigns i, square, product, old[0 .. count - 1];
+        loop variant count - i; */
+    for (uint32_t i = 0u; i < count; i++) {
+        const int32_t now = features[selection[i]];
+        //@ assert 0 <= tcuq_cells(now, now) <= 16384 && -16384 <= tcuq_cells(now, old[i]) <= 16384;
+        square += now * now;
+        product += now * old[i];
+        old[i] = (int8_t)now;
+    }
+    const tcuq_replaced replaced = {.square = square, .product = product};
+    return replaced;
 }
 
 /* The step's features take the place of old ones. */

@@ -180,6 +180,7 @@ uint32_t tcuq_mixture_q17(const uint8_t *now, const uint8_t *past, uint32_t clas
 
 bool tcuq_features_sound(const tcuq_profile *profile);
 tcuq_replaced tcuq_replace(const int8_t *features, uint32_t count, int8_t *old);
+tcuq_replaced tcuq_replace_selected(const int8_t *features, const uint8_t *selection, uint32_t count, int8_t *old);
 #if TCUQ_WITH_PROJECTION
 int32_t tcuq_project(const tcuq_profile *profile, const int8_t *wide, int8_t *old);
 #endif

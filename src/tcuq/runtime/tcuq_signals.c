@@ -60,14 +60,16 @@ static int32_t tcuq_take_features(const tcuq_monitor *monitor, const int8_t *fea
     const uint32_t next = monitor->core->next;
 #if TCUQ_FOURS
     if ((past->count == 3u) && (past->slots[2] == next) && (profile->projection == NULL) &&
-        (count != 0u) && ((count & 3u) == 0u)) {
+        (profile->selection == NULL) && (count != 0u) && ((count & 3u) == 0u)) {
         return tcuq_replace_of_three(features, count, row, &monitor->features[past->slots[0] * count],
                                      &monitor->features[past->slots[1] * count], products);
     }
 #endif
     //@ assert TCUQ_ROW_WITHIN(next, count);
     tcuq_replaced replaced = {.square = 0, .product = 0};
-    if (profile->projection == NULL) {
+    if (profile->selection != NULL) {
+        replaced = tcuq_replace_selected(features, profile->selection, count, row);
+    } else if (profile->projection == NULL) {
         replaced = tcuq_replace(features, count, row);
     } else {
         replaced.square = tcuq_dot(row, row, count);

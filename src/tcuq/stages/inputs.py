@@ -145,6 +145,8 @@ class Inputs:
         scale = self.settings.feature_scale
         numbers = columns.astype(np.float64)
         values = numbers * scale if quantised else _int8(numbers, scale)
+        if self.settings.selection is not None:
+            values = values[:, self.settings.selection]
         projection = self.settings.projection
         if projection is not None:
             projected = matrix_times_rows(self._matrix, values - self._mean)
