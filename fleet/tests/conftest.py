@@ -16,17 +16,22 @@ from tcuq_fleet.store.store import Store
 
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
-    """Start a PostgreSQL for the session."""
-    with private_postgres() as server:
+    """Start a PostgreSQL for the session; that the machine loses power is not tested."""
+    with private_postgres(settings="fsync = off\n") as server:
         yield server
 
 
+@pytest.fixture(scope="session")
+def migrated(postgres: Postgres) -> str:
+    """Create the fleet's tables in a database that others copy; return its name."""
+    create_tables(new_database(postgres, "migrated"))
+    return "migrated"
+
+
 @pytest.fixture
-def database(postgres: Postgres) -> str:
+def database(postgres: Postgres, migrated: str) -> str:
     """Create a new database with the fleet's tables; return its URL."""
-    url = new_database(postgres, "one")
-    create_tables(url)
-    return url
+    return new_database(postgres, "one", migrated)
 
 
 @pytest.fixture

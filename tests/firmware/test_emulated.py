@@ -104,18 +104,19 @@ def test_health_gaps_and_epochs_are_the_hosts(cpu: Cpu, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("width", [0, 48])
-@pytest.mark.parametrize("cpu", CPUS, ids=lambda cpu: cpu.name)
 def test_without_features_and_with_wide_ones(
-    cpu: Cpu, width: int, synthetic: Callable[..., tcuq.Stream], tmp_path: Path
+    width: int, synthetic: Callable[..., tcuq.Stream], tmp_path: Path, subtests: pytest.Subtests
 ) -> None:
     """No features at all, and more than the signals take, so that they are projected."""
     profile = quiet_fit(synthetic(steps=3000, classes=5, width=width))
     recorded = synthetic(steps=STEPS, classes=5, width=width, seed=1)
     scenario = make_scenario("wide", "wide", profile, [recorded], whole=True)
     assert (quantize(profile)["projection"] is not None) == (width > 32)
-    elf = build(cpu, tmp_path, scenario.monitor())
-    decisions = decide(cpu, elf, scenario.steps)
-    np.testing.assert_array_equal(decisions, scenario.expected())
+    for cpu in CPUS:
+        with subtests.test(cpu=cpu.name):
+            elf = build(cpu, tmp_path / cpu.name, scenario.monitor())
+            decisions = decide(cpu, elf, scenario.steps)
+            np.testing.assert_array_equal(decisions, scenario.expected())
 
 
 def test_a_changed_step_changes_the_decisions(tmp_path: Path) -> None:
