@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The workflows' steps as a plain list, and a clean place in which their commands run.
+
+`act` needs a container engine. Here a job with a container gets a fresh Debian root, any other one
+an empty environment; both get a clone that, as on the platform, a container's user does not own.
+"""
+
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tools.packaging.build import ROOT
+from tools.packaging.pythons import Interpreter, uv
+
+FOLDER = ROOT / ".github/workflows"
+REASONS = Path(__file__).with_name("not_run.toml")
+MATRIX = re.compile(r"\$\{\{ *matrix\.(\w+) *\}\}")
+RUNNER = 1001  # the user that owns a checkout on the platform
+# Where this machine finds packages and certificates; a runner has them without a setting.
+FORWARDED = re.compile(r"PIP_|SSL_|NODE_EXTRA|REQUESTS_|CURL_|UV_|TCUQ_SHORT$|.*_(?:proxy|PROXY)$")
+CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: a command, or an action in `uses`."""
+
+    run: str
+    uses: str
+    folder: str
+    env: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job for one combination of its matrix."""
+
+    workflow: str
+    name: str
+    matrix: dict[str, str]
+    system: str
+    container: str
+    steps: tuple[Step, ...]
+
+    @property
+    def title(self) -> str:
+        """The job as results and reasons name it."""
+        values = " ".join(self.matrix.values())
+        return f"{self.workflow} / {self.name}" + (f" / {values}" if values else "")
+
+
+def jobs() -> Iterator[Job]:
+    """Yield every job of every workflow, one per combination of its matrix."""
+    for path in sorted(FOLDER.glob("*.yml")):
+        document = yaml.safe_load(path.read_text("utf-8"))
+        for name, job in document["jobs"].items():
+            axes = job.get("strategy", {}).get("matrix", {})
+            for values in itertools.product(*axes.values()):
+                matrix = dict(zip(axes, map(str, values), strict=True))
+                yield _job(path.stem, name, job, matrix, document.get("env", {}))
+
+
+def _job(
+    workflow: str, name: str, job: dict[str, Any], matrix: dict[str, str], env: dict[str, str]
+) -> Job:
+    def filled(text: object) -> str:
+        return MATRIX.sub(lambda match: matrix[match[1]], str(text))
+
+    steps = tuple(
+        Step(
+            filled(step.get("run", "")).strip(),
+            step.get("uses", ""),
+            step.get("working-directory", "."),
+            {key: filled(value) for key, value in {**env, **step.get("env", {})}.items()},
+        )
+        for step in job["steps"]
+    )
+    system, container = filled(job["runs-on"]), job.get("container", "")
+    return Job(workflow, name, matrix, system, container, steps)
+
+
+def reason(title: str) -> str | None:
+    """Return why a job or a command is not run here, by the first words of its name."""
+    listed: dict[str, str] = tomllib.loads(REASONS.read_text("utf-8"))
+    found = [why for start, why in listed.items() if title.startswith(start)]
+    return found[-1] if found else None
+
+
+class Place:
+    """Where the commands of one job run: a clone, an environment, and perhaps a root."""
+
+    def __init__(self, job: Job, folder: Path, interpreter: Interpreter | None) -> None:
+        self._root = folder / "root" if job.container else None
+        self._checkout = (self._root or folder) / "checkout"
+        if self._root is not None:
+            suite = job.container.partition(":")[2]
+            make = ["mmdebstrap", "--quiet", "--variant=minbase", "--include=ca-certificates"]
+            subprocess.run([*make, suite, self._root], check=True)
+            shutil.copy(CERTIFICATES, self._root / CERTIFICATES.relative_to("/"))
+            shutil.copy("/etc/resolv.conf", self._root / "etc/resolv.conf")
+        clone = ["git", "clone", "--quiet", "--no-hardlinks", ROOT, self._checkout]
+        subprocess.run(clone, check=True)
+        self._path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        if self._root is not None:
+            subprocess.run(
+                ["chown", "--recursive", f"{RUNNER}:{RUNNER}", self._checkout], check=True
+            )
+        else:
+            python = sys.executable if interpreter is None else str(interpreter.executable)
+            subprocess.run(
+                [*uv(), "venv", "--quiet", "--seed", "--python", python, folder / "python"],
+                check=True,
+            )
+            pip = [*uv(), "pip", "install", "--quiet", "--python", str(folder / "python")]
+            subprocess.run([*pip, "pipx"], check=True)  # runners' images carry it
+            self._path = f"{folder / 'python/bin'}:{self._path}"
+
+    def run(self, step: Step) -> subprocess.CompletedProcess[str]:
+        """Run a command as the platform does, with nothing else of this machine's environment."""
+        inside = "/checkout" if self._root is not None else str(self._checkout)
+        forwarded = {name: value for name, value in os.environ.items() if FORWARDED.match(name)}
+        home = self._checkout.with_name("home")
+        home.mkdir(exist_ok=True)
+        env = {
+            **forwarded, "PATH": self._path, "CI": "true", "GITHUB_WORKSPACE": inside,
+            "HOME": "/home" if self._root is not None else str(home), "LANG": "C.UTF-8",
+            "DEBIAN_FRONTEND": "noninteractive", **step.env,
+        }  # fmt: skip
+        script = f"cd {inside}/{step.folder}\n{step.run}"
+        command = ["bash", "-e", "-o", "pipefail", "-c", script]
+        if self._root is not None:
+            mounts = "".join(
+                f"mount --rbind /{name} {self._root}/{name} && " for name in ("proc", "dev", "sys")
+            )
+            enter = f'{mounts}exec chroot {self._root} "$@"'
+            command = ["unshare", "--mount", "sh", "-c", enter, "sh", *command]
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
