@@ -136,6 +136,7 @@ proof-short: ## Prove two C sources and the widths of sums; check that seeded bu
 
 docs: ## Build the documentation site with both builders; check that no table or diagram is cut off
 	$(RUN) tools.site.tree
+	$(RUN) tools.playground.page
 	PATH=$(abspath $(BIN)):$$PATH $(BIN)/mkdocs build --strict --quiet --site-dir build/mkdocs-site
 	PATH=$(abspath $(BIN)):$$PATH $(BIN)/zensical build --strict --clean
 	$(RUN) tools.measurements.site_widths
@@ -219,6 +220,9 @@ screenshots: ## Take the pictures of the report in README and docs
 
 demo-streams: ## Record the streams of `tcuq demo` again; needs AudioMNIST in $$TCUQ_DATA
 	PYTHONPATH=examples/keyword-spotting $(RUN) tools.demo_streams
+
+playground-streams: ## Record the playground's streams and fit their profiles again; needs the recordings in $$TCUQ_DATA
+	PYTHONPATH=examples/keyword-spotting $(RUN) tools.playground.streams
 
 audit: ## Look up known vulnerabilities of the pinned packages; fails if one has any or could not be looked up
 	$(BIN)/pip install --quiet pip-audit

@@ -58,11 +58,16 @@ export interface Trace {
   promised: Uint8Array;
 }
 
+/** The channel that alarmed in words; `statistic`, a decision's `cause`, counts from 1. */
+export function causeInWords(healthNames: readonly string[], alarm: number, statistic: number): string;
+/** An alarm in one sentence; "" without a cause. */
+export function meaning(cause: string, change: number, label: number): string;
+
 /** A monitor: one pass, no labels; the same decisions as the device's, bit for bit. */
 export class Monitor {
   private constructor();
-  /** Opens a profile: its JSON, as text or parsed. */
-  static load(profile: string | object): Promise<Monitor>;
+  /** Opens a profile: its JSON, as text or parsed. `wasm` are the bytes of tcuq.wasm, where they lie elsewhere. */
+  static load(profile: string | object, options?: { wasm?: BufferSource }): Promise<Monitor>;
   /** The profile's document. */
   readonly profile: any;
   /** Whether an alarm was raised since the start or the last reset. */

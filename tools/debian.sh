@@ -10,7 +10,7 @@ device="
   qemu-system-arm qemu-system-misc qemu-user libmbedtls-dev libsodium-dev
 "
 fleet="mosquitto nginx-light libnginx-mod-stream postgresql patroni etcd-server pgbouncer prometheus prometheus-alertmanager mmdebstrap systemd"
-pages="chromium"
+pages="chromium clang-19 lld-19 esbuild"
 command -v java >/dev/null || taps="default-jre-headless"
 command -v node >/dev/null || device="$device nodejs"
 command -v npm >/dev/null || pages="$pages npm"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fleet.tests.fixtures.servers import new_database, private_postgres
 from results.result import Row, arguments, report
 from tcuq.telemetry import decode
-from tcuq_fleet.judge.groups import cutoff_or_unreachable
+from tcuq_fleet.judge.ebh import cutoff_or_unreachable
 from tcuq_fleet.judge.judge import judge
 from tcuq_fleet.judge.rules import Rules
 from tcuq_fleet.servers import Postgres

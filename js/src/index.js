@@ -2,6 +2,7 @@
 // The monitor: the C that devices run, as WebAssembly, one instance per monitor.
 import { healthIntegers, readProfile, TcuqError } from "./profile.js";
 
+export { causeInWords, meaning } from "./causes.js";
 export { TcuqError };
 export const OUTCOMES = ["accept", "abstain", "denied"];
 export const REASONS = ["", "doubt", "unusual", "both"];
@@ -123,10 +124,10 @@ export class Monitor {
     Object.freeze(this);
   }
 
-  /** Opens a profile: its JSON, as text or parsed. */
-  static async load(profile) {
+  /** Opens a profile: its JSON, as text or parsed. `wasm` are the bytes of tcuq.wasm, where they lie elsewhere. */
+  static async load(profile, { wasm } = {}) {
     const { document, form } = await readProfile(profile);
-    compiled ??= compile();
+    compiled ??= wasm ? WebAssembly.compile(wasm) : compile();
     const engine = new Engine(await WebAssembly.instantiate(await compiled));
     open(engine, document, form);
     return new Monitor(engine, document, form);

@@ -43,7 +43,6 @@ class Bundle:
     before: str
     after: str | None
     faults: dict[str, dict[str, str]]  # by the fault's name and the severity's, the segment's
-    about: dict[str, Any]
 
 
 def keywords() -> Bundle:
@@ -58,7 +57,11 @@ def keywords() -> Bundle:
     titles = {"hum": "mains hum", "clipping": "30 dB more gain, clipped",
               "dropout": "lost samples", "noise_high": "a machine's noise"}  # fmt: skip
     for name, title in titles.items():
-        faults[title] = {"half": f"{name}_half", "as in tcuq demo": name, "and a half": f"{name}_more"}
+        faults[title] = {
+            "half": f"{name}_half",
+            "as in tcuq demo": name,
+            "and a half": f"{name}_more",
+        }
         segments[name] = demo_stream(f"fault_{name}")[fault]
         for suffix, severity in (("half", 0.5), ("more", 1.5)):
             rng = np.random.default_rng([3, list(FAULTS).index(name), int(2 * severity)])
@@ -68,14 +71,6 @@ def keywords() -> Bundle:
     return Bundle(
         lambda alpha: tcuq.fit(demo_stream("calibration"), alpha=alpha),
         0.1, segments, "clean", "repaired", faults,
-        {
-            "title": "Keywords, a failing microphone",
-            "unit": "Severity of the fault",
-            "step": "1 s: a window over spoken digits, two per word",
-            "text": "A keyword network hears 12 people who are not in its training or in the monitor's calibration. "
-            "The fault acts on the audio.",
-            "source": "outputs of a network on AudioMNIST (Becker et al., MIT licence)",
-        },
     )  # fmt: skip
 
 
@@ -91,14 +86,6 @@ def gas() -> Bundle:
     return Bundle(
         lambda alpha: tcuq.fit(script["calibration"], alarm=alarm, alpha=alpha),
         0.1, segments, "calm", None, {"drift of 16 gas sensors": {name: name for name in months}},
-        {
-            "title": "A gas sensor that drifts",
-            "unit": "Time since calibration",
-            "step": "one reading",
-            "text": "A regressor reads a concentration from 16 sensors. It is wrong where it is off by more than a third. "
-            "The sensors drift with the months; nothing else changes.",
-            "source": "outputs of a regressor on Gas Sensor Array Drift (Vergara et al., UCI, CC BY 4.0)",
-        },
     )  # fmt: skip
 
 
@@ -120,18 +107,13 @@ def wake() -> Bundle:
             classes=stream.class_names, labels=np.select([heard > 0.9, heard < 0.4], [1, 0], -1),
         )  # fmt: skip
         at = int(np.searchsorted(seconds, script["COVERED"]))
-        segments["free"], segments[name] = stream[at - round(60 / hop) : at], stream[at:][: round(60 / hop)]
+        segments["free"], segments[name] = (
+            stream[at - round(60 / hop) : at],
+            stream[at:][: round(60 / hop)],
+        )
     return Bundle(
         lambda alpha: tcuq.fit(script["calibration"], terms=script["terms"], alpha=alpha),
         0.02, segments, "free", None, {"a covered microphone": {name: name for name in names}},
-        {
-            "title": "A wake word, microphone covered",
-            "unit": "Covered by",
-            "step": "0.13 s of sound",
-            "text": "A model gives one number eight times per second: was “Marvin” just said? "
-            "Under a cover it hears nothing and is sure of it.",
-            "source": "outputs of MLPerf Tiny's wake-word model (Apache-2.0) on a room put together from Speech Commands (Warden, CC BY 4.0)",
-        },
     )  # fmt: skip
 
 
@@ -144,9 +126,12 @@ def _run(script: str) -> dict[str, Any]:
     """Run a script of the gallery and return its names."""
     data = Path(os.environ.get("TCUQ_DATA", "../shared/data")).resolve()
     os.environ |= {"TCUQ_DATA": str(data), "MPLBACKEND": "Agg"}
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        with contextlib.redirect_stdout(io.StringIO()):
-            return runpy.run_path(str(GALLERY / f"{script}.py"))
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
+        return runpy.run_path(str(GALLERY / f"{script}.py"))
 
 
 def _loaded(arrays: dict[str, Any]) -> tcuq.Stream:
@@ -162,7 +147,10 @@ def columns(bundle: Bundle, profile: tcuq.Profile) -> dict[str, Any]:
     posteriors = np.concatenate([part.posteriors for part in parts])
     arrays: dict[str, Any] = {"kind": np.array(parts[0].kind)}
     if posteriors.max() < 1 and np.array_equal(np.rint(posteriors * BYTE), posteriors * BYTE):
-        arrays |= {"posteriors": np.rint(posteriors * BYTE).astype(np.uint8), "posterior_scale": np.array(1 / BYTE)}
+        arrays |= {
+            "posteriors": np.rint(posteriors * BYTE).astype(np.uint8),
+            "posterior_scale": np.array(1 / BYTE),
+        }
     else:
         arrays["posteriors"] = posteriors.astype(np.float32)
     scale = profile.inputs.feature_scale
@@ -170,17 +158,23 @@ def columns(bundle: Bundle, profile: tcuq.Profile) -> dict[str, Any]:
         features = np.concatenate([part.features for part in parts if part.features is not None])
         codes = np.clip(np.rint(features / scale), -127, 127).astype(np.int8)
         arrays |= {"features": codes, "feature_scale": np.array(scale)}
-    arrays["labels"] = np.concatenate([part.labels for part in parts if part.labels is not None]).astype(np.int8)
+    arrays["labels"] = np.concatenate(
+        [part.labels for part in parts if part.labels is not None]
+    ).astype(np.int8)
     if parts[0].health is not None:
         health = np.concatenate([part.health for part in parts if part.health is not None])
         codes = np.clip(np.rint(health * HEALTH_ONE), -32768, 32767).astype(np.int16)
-        arrays |= {"health": codes, "health_scale": np.array(1 / HEALTH_ONE), "health_names": np.array(parts[0].health_names)}
+        arrays |= {
+            "health": codes,
+            "health_scale": np.array(1 / HEALTH_ONE),
+            "health_names": np.array(parts[0].health_names),
+        }
     if parts[0].class_names is not None:
         arrays["class_names"] = np.array(parts[0].class_names)
     return arrays
 
 
-def canonical(document: Any) -> str:
+def canonical(document: object) -> str:
     """Return JSON as a profile's checksum reads it."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"))
 
@@ -192,11 +186,11 @@ def write(name: str, bundle: Bundle, folder: Path = OUT) -> None:
     arrays = columns(bundle, tcuq.Profile.from_json(json.dumps(content)))
     ends = np.cumsum([len(part) for part in bundle.segments.values()]).tolist()
     spans = dict(zip(bundle.segments, zip([0, *ends], ends, strict=False), strict=True))
+    head = ("format", "sha256", "checksum")
     document = {
-        **bundle.about,
         "alpha": bundle.alpha,
         "format": content["format"],
-        "profile": canonical({key: content[key] for key in content if key not in ("format", "sha256", "checksum")}),
+        "profile": canonical({name: content[name] for name in content if name not in head}),
         "thresholds": {alpha: canonical(one["threshold"]) for alpha, one in profiles.items()},
         "segments": spans,
         "before": bundle.before,
@@ -205,7 +199,9 @@ def write(name: str, bundle: Bundle, folder: Path = OUT) -> None:
     }  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(folder / f"{name}.npz", **arrays)
-    (folder / f"{name}.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    (folder / f"{name}.json").write_text(
+        json.dumps(document, indent=1, ensure_ascii=False) + "\n", "utf-8"
+    )
 
 
 def main() -> None:
