@@ -92,8 +92,8 @@ statistical-short: ## Check the alarm's rate, delays, bounds, hashes, calibratio
 	$(RUN) tools.measurements.bounds --short
 	$(RUN) tools.measurements.hashes --short
 
-fleet-short: ## Measure the fleet in short: failover, restore, short days, sites, late drift, discoveries, untrusted clients
-	for name in failover restore short_days sites late_drift discovery untrusted; do \
+fleet-short: ## Measure the fleet in short: failover by Patroni, restore, short days, sites, late drift, discoveries, untrusted clients
+	for name in patroni restore short_days sites late_drift discovery untrusted; do \
 	  $(RUN) fleet.measurements.$$name --short || exit 1; done
 
 bench-quick: ## Score one task, compare it with the committed result, check the benchmark's pages
@@ -144,7 +144,7 @@ docs: ## Build the documentation site with both builders; check that no table or
 scorecard: ## Print every committed result; fail if one is out of date or a document quotes another figure
 	$(RUN) results.scorecard --check
 
-nightly: coverage emulated compilers seeded-bugs statistical fuzz dependencies container wheels proof ## Run what takes hours, every case of it
+nightly: coverage emulated compilers seeded-bugs statistical fuzz dependencies container failover wheels proof ## Run what takes hours, every case of it
 
 coverage: ## Run the tests with every case; write the lines and branches that they execute to results/coverage.json
 	$(RUN) tools.measurements.coverage --write
@@ -154,6 +154,9 @@ statistical: ## Check the alarm's false-alarm rate on millions of steps and over
 
 container: ## Build the fleet's container in a clean root
 	$(RUN) fleet.measurements.container
+
+failover: ## Lose the fleet's primary three times and promote its standby by hand
+	$(RUN) fleet.measurements.failover
 
 proof: ## Prove all C sources of the runtime and write results/proof.json; takes hours
 	$(RUN) tools.proof.run --write
@@ -187,7 +190,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	  $(RUN) tools.measurements.$$name --write || exit 1; done
 	for name in alarm_calm alarm_delay alarm_faults alarm_gaps alarm_rates causes outputs slow_dependence accepted_error calibration train epoch_power \
 	  fleet_sessions fleet_changes labelled novelty failures; do $(RUN) tcuq_benchmark.measurements.$$name --write || exit 1; done
-	for name in dashboard ingest untrusted attacks faults failover restore container discovery late_drift late_change sites \
+	for name in dashboard ingest untrusted attacks faults failover patroni restore container discovery late_drift late_change sites \
 	  short_days; do $(RUN) fleet.measurements.$$name --write || exit 1; done
 	$(RUN) fleet.measurements.power
 	$(RUN) tools.fuzz.uplink_figures --write

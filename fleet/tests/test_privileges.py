@@ -31,7 +31,8 @@ INGEST = {
 }
 JUDGE = {
     **each("judgements evidence groups site_counts owner_counts profile_counts suspects", WRITE),
-    **each("least_accurate firmware_accuracy alarms deliveries site_days", WRITE),
+    **each("least_accurate firmware_accuracy accuracy_hours", WRITE),
+    **each("alarms deliveries site_days", WRITE),
     **each("changes changes_stage change_reference change_counts changed", WRITE),
     **each("dead_letters cohorts hours", {"SELECT", "DELETE"}),
 }

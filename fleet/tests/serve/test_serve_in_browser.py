@@ -10,11 +10,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.fixtures.browser import DESK, PHONE, Scheme, axe_faults, visited
 
+MOST_PHONE_PX = 2500
 PAGES = {
     "fleet": "/",
     "group": "/group?firmware=1.8.0",
     "suspects": "/suspects?site=tromso",
     "alarms": "/alarms",
+    "runbook": "/runbook",
     "device": "/device/{suspect}",
     "error": "/search?q=tomato",
 }
@@ -54,11 +56,43 @@ def test_page_is_complete_and_accessible(
         assert [f for f in faults if f["impact"] in ("serious", "critical")] == []
 
 
+def test_the_fleets_page_is_short_on_a_phone(browser: Browser, address: str) -> None:
+    """Alarms come first, each with a next step, and the page is three windows long."""
+    with visited(browser, address, address, PHONE) as visit:
+        page = visit.page
+        assert page.evaluate("document.documentElement.scrollHeight") <= MOST_PHONE_PX
+        expect(page.locator("main h2").first).to_have_text("Open alarms")
+        alarms = page.locator(".alarms li")
+        assert alarms.locator(".step").count() == alarms.count() > 1
+
+
+def test_walk_from_an_alarm_to_its_runbook(browser: Browser, address: str, seeded: str) -> None:
+    """The first alarm is acknowledged on the fleet's page, and its runbook is one click away."""
+    with (
+        psycopg.connect(seeded, autocommit=True) as connection,
+        visited(browser, address, address) as visit,
+    ):
+        page = visit.page
+        first = page.locator(".alarms li").first
+        subject = first.get_by_role("link").first.text_content()
+        first.get_by_role("button", name="Acknowledge").click()
+        try:
+            mine = page.locator(".alarms li", has_text=str(subject))
+            expect(mine.get_by_text("acknowledged by local")).to_be_visible()
+        finally:
+            connection.execute("UPDATE alarms SET acknowledged = NULL, acknowledged_by = NULL")
+        mine.get_by_role("link", name="Runbook").click()
+        expect(page).to_have_url(re.compile(r"/runbook#TcuqChanged$"))
+        expect(page.locator("#TcuqChanged h2")).to_be_in_viewport()
+        assert visit.complaints == []
+
+
 def test_walk_from_the_fleet_to_a_shared_link(browser: Browser, address: str) -> None:
     """Fleet, stricter level, group and device; the copied URL shows the same elsewhere."""
     with visited(browser, address, address) as visit:
         page = visit.page
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page.get_by_text("Other levels").click()
         page.get_by_role("navigation", name="False-discovery level").get_by_text(
             "0.01", exact=True
         ).click()
@@ -115,8 +149,8 @@ def test_a_refresh_keeps_scroll_focus_and_input(
         page.evaluate("scrollTo(0, 500)")
         before = page.evaluate("scrollY")
         connection.execute(
-            "INSERT INTO alarms (kind, state, firmware, evidence)"
-            " VALUES ('group', 'escalated', 33554432, 99)"
+            "INSERT INTO alarms (kind, state, firmware, owner, evidence)"
+            " VALUES ('group', 'escalated', 33554432, 0, 99)"
         )
         try:
             renew(page)
@@ -175,6 +209,7 @@ def test_all_works_without_scripts(browser: Browser, address: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(address)
+    page.get_by_text("Other levels").click()
     page.get_by_role("link", name="0.001").click()
     page.get_by_label("Firmware").select_option("1.8.0")
     page.get_by_role("button", name="Show").click()

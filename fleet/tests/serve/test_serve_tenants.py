@@ -38,6 +38,7 @@ ROUTES = {
     "/api/changed": "/api/changed",
     "/api/accuracy/devices": "/api/accuracy/devices",
     "/api/accuracy/firmware": "/api/accuracy/firmware",
+    "/api/accuracy/trend": "/api/accuracy/trend",
     "/api/alarms": "/api/alarms",
     "/api/quarantine": "/api/quarantine",
     "/api/devices/{device}": "/api/devices/{device}",

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field, computed_field
 from tcuq.causes import NO_LABEL, meaning
 from tcuq.telemetry import EIGHTHS, cause_text
 from tcuq_fleet.judge.change_words import moved_words
+from tcuq_fleet.judge.light import Light, light_of
 from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId
 
 Json = dict[str, Any]
@@ -54,6 +55,7 @@ ALARM_COLUMNS: LiteralString = """
     owners.name AS owner, registry.name, opened, alarms.changed, alarms.evidence,
     alarms.cause AS cause_code, alarms.moved,
     devices.change AS change_eighths, devices.label AS last_label,
+    devices.cause AS last_cause, devices.alarms_added AS new_alarms,
     (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile) AS health_names
 """
 ALARM_TABLES: LiteralString = """
@@ -81,6 +83,8 @@ class Alarm(BaseModel):
     cause_code: int | None = Field(exclude=True)
     change_eighths: int | None = Field(exclude=True)
     last_label: int | None = Field(exclude=True)
+    last_cause: int | None = Field(exclude=True)
+    new_alarms: int | None = Field(exclude=True)
     health_names: list[str] | None = Field(exclude=True)
 
     @computed_field  # type: ignore[prop-decorator]
@@ -100,6 +104,20 @@ class Alarm(BaseModel):
     def next_step(self) -> str:
         """What to do next."""
         return NEXT_STEPS.get((self.kind, self.device is not None), "")
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def light(self) -> Light | None:
+        """What the device's last record says itself; None for a group."""
+        if self.device is None or self.last_cause is None:
+            return None
+        return light_of(self.last_cause, self.new_alarms or 0)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def runbook(self) -> str:
+        """The section of the runbook."""
+        return f"/runbook#{_name(self.kind)}"
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -215,7 +233,7 @@ def _alerts(alarm: AlarmNotice, until: datetime, dashboard: str | None) -> Itera
     step = {"next_step": alarm.next_step} if alarm.next_step else {}
     annotations = {"summary": alarm.text, **step, **alarm.details, **link}
     if dashboard is not None:
-        annotations["runbook_url"] = f"{dashboard.rstrip('/')}/runbook#{_name(alarm.kind)}"
+        annotations["runbook_url"] = dashboard.rstrip("/") + alarm.runbook
     for severity, active in _severities(alarm):
         starts = alarm.changed if active and severity != "ticket" else alarm.opened
         if active or (alarm.new and alarm.state != "open" and alarm.opened < alarm.changed):

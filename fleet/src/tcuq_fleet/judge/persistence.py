@@ -51,6 +51,12 @@ FIRMWARE_ACCURACY: LiteralString = (
     + _ESTIMATED
     + "GROUP BY firmware, coalesce(owner, 0)"
 )
+ACCURACY_HOUR: LiteralString = """
+INSERT INTO accuracy_hours (hour, firmware, owner, devices, expected_error)
+SELECT date_trunc('hour', now()), firmware, owner, devices, expected_error FROM firmware_accuracy
+ON CONFLICT (hour, firmware, owner)
+    DO UPDATE SET devices = excluded.devices, expected_error = excluded.expected_error
+"""
 
 OWNERS: LiteralString = """
 INSERT INTO owner_counts (judgement, owner, devices, silent, judgeable, discovered, cutoff_q8)
@@ -138,12 +144,13 @@ def write_profiles(connection: Connection[Any], counts: EvidenceCounts) -> None:
 
 
 def write_accuracy(connection: Connection[Any], since: datetime) -> None:
-    """Replace the rankings of devices and of firmware versions by estimated accuracy."""
+    """Replace the rankings by estimated accuracy of devices and of firmware; add to the trend."""
     values = {"since": since, "limit": MAX_LEAST_ACCURATE}
     connection.execute("DELETE FROM least_accurate")
     connection.execute(LEAST_ACCURATE, values)
     connection.execute("DELETE FROM firmware_accuracy")
     connection.execute(FIRMWARE_ACCURACY, values)
+    connection.execute(ACCURACY_HOUR)
 
 
 def write_suspects(

@@ -51,6 +51,7 @@ class Retention:
         compact(connection)
         statements: tuple[tuple[LiteralString, int], ...] = (
             ("DELETE FROM judgements WHERE judged < now() - %s", self.judgements),
+            ("DELETE FROM accuracy_hours WHERE hour < now() - %s", self.judgements),
             ("DELETE FROM alarms WHERE state = 'closed' AND changed < now() - %s", self.alarms),
             ("DELETE FROM hours WHERE hour < now() - %s", self.cohorts),
             ("DELETE FROM site_days WHERE day < now() - %s", self.cohorts),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rankings by estimated accuracy, which the judge writes with each judgement."""
 
+from datetime import datetime
 from typing import LiteralString
 
 from pydantic import BaseModel
@@ -19,7 +20,17 @@ class LeastAccurate(BaseModel):
     firmware: FirmwareId
     site: str
     estimated_accuracy: float
+    past_accuracy: float | None  # mean of its earlier epochs with this profile
     name: str | None  # in the registry
+
+
+class AccuracyHour(BaseModel):
+    """The mean estimated accuracy of a firmware version's devices in one hour."""
+
+    hour: datetime
+    firmware: FirmwareId
+    devices: int
+    estimated_accuracy: float
 
 
 class FirmwareAccuracy(BaseModel):
@@ -32,10 +43,14 @@ class FirmwareAccuracy(BaseModel):
 
 _LEAST_ACCURATE: LiteralString = (
     """
-SELECT device, profile, firmware, sites.name AS site, 1 - expected_error / 16384.0
-    AS estimated_accuracy, registry.name
-FROM least_accurate JOIN sites USING (site) LEFT JOIN registry USING (device) WHERE true
-"""
+SELECT device, least.profile, firmware, sites.name AS site, 1 - expected_error / 16384.0
+    AS estimated_accuracy, 1 - past_expected_error / 16384.0 AS past_accuracy, registry.name
+FROM least_accurate AS least JOIN sites USING (site) LEFT JOIN registry USING (device)
+    LEFT JOIN (SELECT device AS past_device, profile AS past_profile, past_expected_error
+        FROM changes WHERE past_epochs > 0) AS past
+        ON past_device = device AND past_profile = least.profile
+WHERE true
+"""  # noqa: S608 - literals
     + IN_GROUP
     + "ORDER BY expected_error DESC, device LIMIT %(limit)s OFFSET %(offset)s"
 )
@@ -44,6 +59,15 @@ SELECT firmware, sum(devices)::bigint AS devices,
     (1 - sum(expected_error) / sum(devices) / 16384.0)::float AS estimated_accuracy
 FROM firmware_accuracy WHERE %(owners)s::integer[] IS NULL OR owner = ANY(%(owners)s)
 GROUP BY firmware ORDER BY estimated_accuracy, firmware LIMIT %(limit)s
+"""
+
+
+_TREND: LiteralString = """
+SELECT hour, firmware, sum(devices)::bigint AS devices,
+    (1 - sum(expected_error) / sum(devices) / 16384.0)::float AS estimated_accuracy
+FROM accuracy_hours WHERE hour > now() - %(hours)s * interval '1 hour'
+    AND (%(owners)s::integer[] IS NULL OR owner = ANY(%(owners)s))
+GROUP BY hour, firmware ORDER BY hour, firmware
 """
 
 
@@ -59,3 +83,8 @@ def firmware_accuracy(session: Session) -> list[FirmwareAccuracy]:
     """Return firmware versions, the lowest mean of estimated accuracy first."""
     values = {"limit": MAX_CHOICES}
     return session.rows(FirmwareAccuracy, "firmware_accuracy", _FIRMWARE_ACCURACY, values)
+
+
+def accuracy_trend(session: Session, count: int) -> list[AccuracyHour]:
+    """Return the mean estimated accuracy of each firmware version in the last hours."""
+    return session.rows(AccuracyHour, "accuracy_trend", _TREND, {"hours": count})

@@ -137,6 +137,14 @@ def firmware_accuracy(session: OpenSession) -> list[accuracy_queries.FirmwareAcc
     return accuracy_queries.firmware_accuracy(session)
 
 
+@router.get("/accuracy/trend")
+def accuracy_trend(
+    session: OpenSession, hours: Annotated[int, Query(ge=1, le=HOURS[-1])] = HOURS[0]
+) -> list[accuracy_queries.AccuracyHour]:
+    """Return the mean estimated accuracy of each firmware version by the hour."""
+    return accuracy_queries.accuracy_trend(session, hours)
+
+
 @router.get("/suspects")
 def suspects(
     session: OpenSession, group: QueryGroup, level: Level = None, page: Page = 1

@@ -5,8 +5,10 @@ from typing import LiteralString
 
 from pydantic import BaseModel, Field, computed_field
 
-from tcuq.telemetry import MEANS
+from tcuq.causes import meaning
+from tcuq.telemetry import EIGHTHS, MEANS, cause_text
 from tcuq_fleet.judge.change_words import moved_words
+from tcuq_fleet.judge.light import Light, light_of
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import Group
 from tcuq_fleet.serve.queries import IN_GROUP, PAGE
@@ -32,12 +34,30 @@ class ChangedDevice(BaseModel):
     name: str | None  # in the registry
     evidence_bits: float  # -log2 of its p-value
     moved: int = Field(exclude=True)
+    cause_code: int = Field(exclude=True)
+    change_eighths: int = Field(exclude=True)
+    last_label: int = Field(exclude=True)
+    new_alarms: int = Field(exclude=True)
+    health_names: list[str] | None = Field(exclude=True)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def change(self) -> str:
         """What moved most."""
         return moved_words(self.moved)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def meaning(self) -> str:
+        """What its own last alarm means, in a sentence, or ""."""
+        cause = cause_text(self.cause_code, self.health_names or ())
+        return meaning(cause, self.change_eighths / EIGHTHS, self.last_label)
+
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def light(self) -> Light:
+        """What its last record says itself."""
+        return light_of(self.cause_code, self.new_alarms)
 
 
 class Mean(BaseModel):
@@ -62,10 +82,14 @@ class ChangeState(BaseModel):
 _CHANGED: LiteralString = (
     """
 SELECT device, profile, firmware, sites.name AS site, registry.name,
-    evidence_q8 / 256.0 AS evidence_bits, moved
+    evidence_q8 / 256.0 AS evidence_bits, moved, cause AS cause_code, change AS change_eighths,
+    label AS last_label, alarms_added AS new_alarms,
+    (SELECT health_names FROM profiles WHERE profiles.profile = its_profile) AS health_names
 FROM changed JOIN sites USING (site) LEFT JOIN registry USING (device)
+    JOIN (SELECT device, profile AS its_profile, cause, change, label, alarms_added FROM devices)
+        AS its_state USING (device)
 WHERE true
-"""
+"""  # noqa: S608 - literals
     + IN_GROUP
     + "ORDER BY evidence_q8 DESC, device LIMIT %(limit)s OFFSET %(offset)s"
 )

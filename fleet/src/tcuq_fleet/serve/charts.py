@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
 from tcuq.charts import Axis, Chart, Frame, ceiling
+from tcuq_fleet.serve.accuracy_queries import AccuracyHour
 from tcuq_fleet.serve.device import BINS, UNITS_PER_BIT, Epoch
 from tcuq_fleet.serve.queries import FirmwareHour, Hour, JudgementRow
 from tcuq_fleet.serve.wording import percent, short, signed
@@ -151,6 +152,47 @@ def adoption(rows: Sequence[FirmwareHour], count: int, now: datetime) -> tuple[C
         begin = hour.timestamp()
         chart.tooltip(begin, begin + HOUR_S, f"{_when(hour)}: {text}")
     return chart, [(f"series{i}", firmware_name(v)) for i, v in enumerate(shown)]
+
+
+def accuracy(rows: Sequence[AccuracyHour], count: int, now: datetime) -> tuple[Chart, Legend]:
+    """Draw the estimated accuracy of firmware versions by the hour, and return its legend."""
+    totals = Counter[str]()
+    for row in rows:
+        totals[row.firmware] += row.devices
+    shown = [firmware for firmware, _ in totals.most_common(MAX_VERSIONS)]
+    lowest = min((row.estimated_accuracy for row in rows if row.firmware in shown), default=0.9)
+    y = Axis.linear(max(0.0, lowest - 0.02), 1, count=3, text=lambda v: f"{100 * v:.3g} %")
+    chart = Chart("Estimated accuracy by version, by the hour", _hour_axis(count, now), y, FRAME)
+    for i, version in enumerate(shown):
+        own = [row for row in rows if row.firmware == version]
+        middles = [row.hour.timestamp() + HOUR_S / 2 for row in own]
+        chart.line(middles, [row.estimated_accuracy for row in own], f"series{i}")
+    for hour in sorted({row.hour for row in rows}):
+        text = ", ".join(
+            f"{row.firmware} {percent(row.estimated_accuracy, 1)}"
+            for row in rows
+            if row.hour == hour and row.firmware in shown
+        )
+        begin = hour.timestamp()
+        chart.tooltip(begin, begin + HOUR_S, f"{_when(hour)}: {text}")
+    return chart, [(f"series{i}", version) for i, version in enumerate(shown)]
+
+
+def accuracy_by_epoch(epochs: Sequence[Epoch]) -> Chart:
+    """Draw a device's estimated accuracy per closed epoch."""
+    known = [
+        (i, epoch.estimated_accuracy)
+        for i, epoch in enumerate(epochs)
+        if epoch.estimated_accuracy is not None
+    ]
+    lowest = min((value for _, value in known), default=0.9)
+    y = Axis.linear(max(0.0, lowest - 0.02), 1, count=3, text=lambda v: f"{100 * v:.3g} %")
+    chart = _epoch_chart("Estimated accuracy by epoch", epochs, y)
+    chart.line([i + 0.5 for i, _ in known], [value for _, value in known], "evidence")
+    for i, value in known:
+        chart.point(i + 0.5, value, "")
+        chart.tooltip(i, i + 1, f"{_epoch(epochs[i])}: {percent(value, 1)}")
+    return chart
 
 
 def _hour_bars(

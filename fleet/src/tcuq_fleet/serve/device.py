@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, Field, computed_field
 
 from tcuq.causes import meaning
-from tcuq.telemetry import AMBER, EIGHTHS, MEANS, cause_text
+from tcuq.telemetry import EIGHTHS, MEANS, cause_text
+from tcuq_fleet.judge.light import Light, light_of
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import Group, device_number
 from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId, device_name
@@ -54,6 +55,7 @@ class DeviceState(BaseModel):
     judged_q8: int | None = Field(exclude=True)  # None: no evidence of its firmware alone yet
     suspected_q8: int | None = Field(exclude=True)
     cause_code: int = Field(exclude=True)
+    new_alarms: int = Field(exclude=True)
     change_eighths: int = Field(exclude=True)
     last_label: int = Field(exclude=True)
     health_names: list[str] | None = Field(exclude=True)  # of its profile, if registered
@@ -74,9 +76,9 @@ class DeviceState(BaseModel):
 
     @computed_field  # type: ignore[prop-decorator]
     @property
-    def amber(self) -> bool:
-        """Whether its last record came with a 64th of the evidence that alarms."""
-        return bool(self.cause_code & AMBER)
+    def light(self) -> Light:
+        """What its last record says itself."""
+        return light_of(self.cause_code, self.new_alarms)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -138,7 +140,7 @@ SELECT devices.device, boot, sequence, steps, abstained, denied, exceeded, alarm
     devices.firmware, sites.name AS site, epoch,
     evidence / 2.0 AS running_bits, closed_epoch, closed_evidence / 2.0 AS closed_bits, judged_q8,
     1 - expected_error / 16384.0 AS estimated_accuracy,
-    cause AS cause_code, change AS change_eighths, label AS last_label,
+    alarms_added AS new_alarms, cause AS cause_code, change AS change_eighths, label AS last_label,
     (SELECT health_names FROM profiles WHERE profiles.profile = devices.profile),
     histogram_shift, histogram, devices.last_seen,
     (SELECT suspects.evidence_q8 FROM suspects

@@ -14,6 +14,7 @@ from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from fastapi.templating import Jinja2Templates
 
+from tcuq_fleet.judge.light import MEANINGS
 from tcuq_fleet.serve import (
     accuracy_queries,
     alarm_queries,
@@ -77,6 +78,7 @@ def templates() -> Jinja2Templates:
         "refresh_s": REFRESH_S,
         "all_hours": HOURS,
         "alarm_kinds": ALARM_KINDS,
+        "light_meanings": MEANINGS,
         "estimate_error": wording.ESTIMATE_ERROR,
         "power_text": wording.power(wording.USUAL_STEPS, 1),
     }
@@ -130,7 +132,7 @@ class Overview:
         whole = [row for row in rows if (now - row.hour).total_seconds() >= charts.HOUR_S]
         hour_charts = {
             "records": charts.records(rows, count, now),
-            "shares": charts.shares(rows, count, now),
+            "shares": charts.shares(rows, count, now) if len(rows) > 1 else None,
             "device_alarms": charts.device_alarms(rows, count, now),
         }
         more: dict[str, Any] = {
@@ -180,7 +182,8 @@ def fleet(request: Request, session: OpenSession, view: QueryView) -> Response:
     if view.group.parts:
         return RedirectResponse(view.link("/group"), 303)
     overview = Overview(session, view)
-    whole, groups, fleet_charts = None, [], {}
+    whole, groups = None, []
+    fleet_charts: dict[str, Any] = {}
     if overview.judged is not None and overview.finding is not None:
         judged = overview.judged
         whole = queries.GroupRow(
@@ -188,13 +191,20 @@ def fleet(request: Request, session: OpenSession, view: QueryView) -> Response:
             discovered=overview.finding.discovered,
         )  # fmt: skip
         groups = levels.drifting(session, judged, overview.finding)
-        fleet_charts = {"discoveries": charts.discoveries(overview.judgements)}
+        if len(overview.judgements) > 1:
+            fleet_charts["discoveries"] = charts.discoveries(overview.judgements)
     context = overview.context(whole)
+    now = datetime.now(UTC)
     versions = queries.adoption(session, view.hours)
-    adoption, adoption_legend = charts.adoption(versions, view.hours, datetime.now(UTC))
-    context["charts"] |= fleet_charts | {"adoption": adoption}
+    trend = accuracy_queries.accuracy_trend(session, view.hours)
+    legends = {}
+    if len({row.hour for row in versions}) > 1:
+        fleet_charts["adoption"], legends["adoption"] = charts.adoption(versions, view.hours, now)
+    if len({row.hour for row in trend}) > 1:
+        fleet_charts["accuracy"], legends["accuracy"] = charts.accuracy(trend, view.hours, now)
+    context["charts"] |= fleet_charts
     return _page(
-        request, "fleet.html", view, groups=groups, adoption_legend=adoption_legend,
+        request, "fleet.html", view, groups=groups, legends=legends,
         profiles=queries.profiles_in_use(session),
         least_accurate=accuracy_queries.least_accurate(session, ALL_DEVICES, limit=SHOWN),
         firmware_accuracy=accuracy_queries.firmware_accuracy(session),
@@ -300,6 +310,9 @@ def device(
             "evidence": charts.evidence(epochs, cutoff, level),
             "risk": charts.risk(epochs),
             "decisions": charts.decisions(epochs),
+            "accuracy": charts.accuracy_by_epoch(epochs)
+            if sum(epoch.estimated_accuracy is not None for epoch in epochs) > 1
+            else None,
         },
     )  # fmt: skip
 

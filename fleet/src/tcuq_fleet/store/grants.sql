@@ -10,7 +10,7 @@ GRANT INSERT ON sites TO tcuq_ingest;
 GRANT DELETE ON quarantine TO tcuq_ingest;
 
 GRANT INSERT, UPDATE, DELETE ON judgements, evidence, groups, site_counts, owner_counts, profile_counts, suspects, least_accurate,
-    firmware_accuracy, alarms, deliveries,
+    firmware_accuracy, accuracy_hours, alarms, deliveries,
     site_days, changes, changes_stage, change_reference, change_counts, changed TO tcuq_judge;
 GRANT DELETE ON dead_letters, cohorts, hours TO tcuq_judge;
 GRANT EXECUTE ON FUNCTION maintain_partitions TO tcuq_judge;
