@@ -126,7 +126,7 @@
         tcuq_channel_state_ok(m->profile->channels + i, m->channels + i);
 
     predicate tcuq_block_ok(tcuq_channel_state *s) =
-      s->sum == 0 && tcuq_levels_ok(s) && tcuq_counts_ok(&s->counts[0], TCUQ_LEARNED_COUNTS);
+      -0x40000000 < s->sum < 0x40000000 && tcuq_levels_ok(s) && tcuq_counts_ok(&s->counts[0], TCUQ_LEARNED_COUNTS);
 
     predicate tcuq_histogram_ok(tcuq_monitor *m) =
       m->telemetry != \null ==> m->telemetry->histogram_shift < 32;

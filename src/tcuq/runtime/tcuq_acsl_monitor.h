@@ -134,7 +134,7 @@ bool tcuq_alarm_stands(const tcuq_monitor *monitor);
 /*@ requires tcuq_held(monitor) && tcuq_state_ok(monitor);
     assigns monitor->core->age, monitor->core->cause, monitor->core->suspect, TCUQ_CHANNELS;
     ensures tcuq_state_ok(monitor); */
-void tcuq_alarm_acknowledge(const tcuq_monitor *monitor);
+void tcuq_alarm_acknowledge(tcuq_monitor *monitor);
 
 /*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_tables_ready(monitor));
     assigns TCUQ_KEPT_CLASSES, monitor->core->next, monitor->core->filled, monitor->core->recent_q18, *TCUQ_SMOOTHED;

@@ -16,6 +16,35 @@
 #define TCUQ_TOP_STAKE_Q16 29696u
 #define TCUQ_BEYOND_STAKE_Q16 25600u
 
+/* Chances of a pass after a pass. Each block that passed is remembered for two more; those that passed while one was
+ * remembered add at least one: chances = 2 (passes - 2) + passes after one, where 2 is the counts' start and the
+ * latest. */
+/*@ requires \valid_read(counts + (0 .. TCUQ_LEARNED_COUNTS - 1));
+    assigns \nothing;
+    ensures \result <= 65535; */
+static uint32_t tcuq_chances(const uint16_t *counts)
+{
+    const uint32_t passes = counts[1];
+    uint32_t chances = (passes > (2u * TCUQ_UNITS_PER_BLOCK)) ? 2u * (passes - 2u * TCUQ_UNITS_PER_BLOCK) : 0u;
+    chances += counts[1u + TCUQ_EDGES];
+    return (chances > UINT16_MAX) ? UINT16_MAX : chances;
+}
+
+/*@ requires \valid(counts + (0 .. TCUQ_LEARNED_COUNTS - 1));
+    requires \forall integer i; 0 <= i < TCUQ_LEARNED_COUNTS ==> 1 <= counts[i];
+    assigns counts[0 .. TCUQ_LEARNED_COUNTS - 1];
+    ensures tcuq_counts_ok(counts, TCUQ_LEARNED_COUNTS); */
+static void tcuq_halve(uint16_t *counts)
+{
+    /*@ loop invariant k <= TCUQ_LEARNED_COUNTS && tcuq_counts_ok(counts, k);
+        loop invariant \forall integer i; k <= i < TCUQ_LEARNED_COUNTS ==> 1 <= counts[i];
+        loop assigns k, counts[0 .. TCUQ_LEARNED_COUNTS - 1];
+        loop variant TCUQ_LEARNED_COUNTS - k; */
+    for (uint32_t k = 0u; k < TCUQ_LEARNED_COUNTS; k++) {
+        counts[k] = (uint16_t)(((uint32_t)counts[k] + 1u) >> 1);
+    }
+}
+
 /* What each bet pays for a block that passes the first edges, by the counts so far; then the block is counted too,
  * and all counts are halved before one overflows. */
 /*@ requires \valid(counts + (0 .. TCUQ_LEARNED_COUNTS - 1)) && tcuq_counts_ok(counts, TCUQ_LEARNED_COUNTS);
@@ -29,18 +58,12 @@ static void tcuq_bet(uint16_t *counts, bool after, uint32_t passed, uint32_t *be
                                           TCUQ_BEYOND_STAKE_Q16};
     const uint32_t first = after ? 1u + TCUQ_EDGES : 1u;
     const uint32_t last = after ? TCUQ_COUNTS + 1u : TCUQ_COUNTS;
-    uint32_t chances = counts[0];
+    const uint32_t chances = after ? tcuq_chances(counts) : counts[0];
     uint32_t most = 0u; /* of the counts that grow */
     bets_q16[0] = 65536u - TCUQ_LOW_STAKE_Q16;
     bets_q16[1] = 65536u - TCUQ_MIDDLE_STAKE_Q16;
     bets_q16[2] = 65536u - TCUQ_TOP_STAKE_Q16 - TCUQ_BEYOND_STAKE_Q16;
-    if (after) {
-        /* Each block that passed is remembered for two more; those that passed while one was remembered add
-         * at least one: chances = 2 (passes - 2) + passes after one, where 2 is the counts' start and the latest. */
-        chances = (counts[1] > (2u * TCUQ_UNITS_PER_BLOCK)) ? 2u * ((uint32_t)counts[1] - 2u * TCUQ_UNITS_PER_BLOCK) : 0u;
-        chances += counts[first];
-        chances = (chances > UINT16_MAX) ? UINT16_MAX : chances;
-    } else {
+    if (!after) {
         most = chances + TCUQ_UNITS_PER_BLOCK;
         counts[0] = (uint16_t)most;
     }
@@ -67,14 +90,8 @@ static void tcuq_bet(uint16_t *counts, bool after, uint32_t passed, uint32_t *be
         counts[at] = (uint16_t)count;
         most = (count > most) ? count : most;
     }
-    /*@ loop invariant k <= TCUQ_LEARNED_COUNTS;
-        loop invariant \forall integer i; 0 <= i < TCUQ_LEARNED_COUNTS ==> 1 <= counts[i] <= 65535;
-        loop invariant most > TCUQ_COUNT_MAX ==> tcuq_counts_ok(counts, k);
-        loop invariant most <= TCUQ_COUNT_MAX ==> tcuq_counts_ok(counts, TCUQ_LEARNED_COUNTS);
-        loop assigns k, counts[0 .. TCUQ_LEARNED_COUNTS - 1];
-        loop variant TCUQ_LEARNED_COUNTS - k; */
-    for (uint32_t k = 0u; (most > TCUQ_COUNT_MAX) && (k < TCUQ_LEARNED_COUNTS); k++) {
-        counts[k] = (uint16_t)(((uint32_t)counts[k] + 1u) >> 1);
+    if (most > TCUQ_COUNT_MAX) {
+        tcuq_halve(counts);
     }
 }
 
