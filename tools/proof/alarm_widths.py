@@ -89,6 +89,8 @@ def _evidence_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
     yield Lemma("the sums of a channel's bets", given, within(bets * evidence, UINT32))
     reached = limits["TCUQ_MIN_BLOCK"] * 2**highest >= 2**30
     yield Tried("the highest level is of the highest sum", lambda: reached)
+    rests = all(level <= limits["TCUQ_MAX_LEVEL"] for level in tables()["tcuq_rest"])
+    yield Tried("the levels at which bets rest", lambda: rests)
 
 
 def _epoch_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:

@@ -8,7 +8,6 @@ import z3
 from tools.proof.lemma import (
     INT16,
     INT32,
-    UINT16,
     UINT32,
     UINT64,
     Lemma,
@@ -54,7 +53,3 @@ def sample_lemmas(limits: Mapping[str, int]) -> Iterator[Statement]:
     low, high = z3.Ints("low high")
     given = z3.And(within(high, (0, LOG_MOST - 1)), within(low, (0, LOG_MOST - 1)), low <= high)
     yield Lemma("half of a difference of logarithms", given, within((high - low + 1) / 2, INT16))
-    score, at = z3.BitVecs("score at", 32)
-    given = z3.And(z3.ULE(score, 8191), z3.ULT(at, limits["TCUQ_MAX_HEALTH"]))
-    ranked = (z3.LShR(score, 1) << 4) | at
-    yield Lemma("a statistic's place after half its score", given, z3.ULE(ranked, UINT16[1]))

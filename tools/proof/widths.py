@@ -114,10 +114,12 @@ def vector_lemmas(limits: Limits) -> Iterator[Statement]:
     yield Lemma("a product times a reciprocal length", given, within(size * reciprocal, INT32))
     given = z3.And(within(size, INT16), within(reciprocal, (0, 32768)))
     yield Lemma("its saturated form times another", given, within(size * reciprocal, INT32))
-    value = z3.Int("value")
-    unit = z3.Int("unit")
-    given = z3.And(within(value, INT32), value >= 0, within(unit, (1, 1 << 24)))
-    yield Lemma("a distance and its unit", given, within(value + unit, UINT32))
+    square, twice_along, length, x, m, unit = z3.Ints("square twice_along length x m unit")
+    distance = square - twice_along + length  # of the vectors' first features
+    given = z3.And(distance >= 0, within(unit, (1, 1 << 24)))
+    longer = (square + x * x) - (twice_along + 2 * x * m) + (length + m * m)
+    claim = z3.And(longer >= 0, z3.Implies(distance <= INT32[1], within(distance + unit, UINT32)))
+    yield Lemma("a distance by its parts, and its unit", given, claim)
 
 
 def score_lemmas(limits: Limits) -> Iterator[Statement]:

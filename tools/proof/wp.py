@@ -47,9 +47,9 @@ STRICT = ("-warn-unsigned-overflow", "-warn-signed-overflow", "-warn-signed-down
 MEANT = {
     "tcuq_telemetry_count": ("-warn-unsigned-overflow", "counters go on from 0 after 2^32 - 1"),
     "tcuq_multiply_quad": ("-warn-unsigned-overflow", "of a product the lower 32 bits are meant"),
-    "tcuq_projection_on": (
-        "-warn-signed-downcast",
-        "lengths are normalised: the shifted product is below 2^30",
+    "tcuq_scale_up": (
+        "-warn-unsigned-overflow",
+        "bits shifted out of a negative product are meant",
     ),
     "tcuq_signed": ("-warn-signed-downcast", "the same bits: gcc and clang define it"),
     "tcuq_device_hash": ("-warn-unsigned-overflow", "of a product the lower 32 bits are meant"),

@@ -78,6 +78,12 @@ void tcuq_switch_find(const tcuq_slots *slots);
       to->running == from->running; */
 void tcuq_switch_copy(tcuq_slots_state *to, const tcuq_slots_state *from);
 
+/*@ requires \valid_read(slots) && (slots->mac == \null || slots->mac == &tcuq_any_mac) && \valid_read(next);
+    requires \valid(bytes + (0 .. TCUQ_SLOTS_BYTES - 1));
+    requires \separated(bytes + (0 .. TCUQ_SLOTS_BYTES - 1), slots, next);
+    assigns bytes[0 .. TCUQ_SLOTS_BYTES - 1]; */
+static void tcuq_switch_fill(const tcuq_slots *slots, const tcuq_slots_state *next, uint32_t saves, uint8_t *bytes);
+
 /* Flash and state go together: both as given, or both as they were. */
 /*@ requires tcuq_slots_ready(slots) && \valid_read(next) && \separated(next, slots, slots->state);
     requires next->active <= TCUQ_SLOTS_BUILT_IN && next->before <= TCUQ_SLOTS_BUILT_IN;
@@ -153,6 +159,11 @@ uint8_t tcuq_slots_spare(const tcuq_slots *slots);
     ensures \result != TCUQ_OK ==> slots->state->highest == \old(slots->state->highest) &&
       slots->state->active == \old(slots->state->active) && slots->state->left == \old(slots->state->left); */
 tcuq_status tcuq_slots_activate(tcuq_slots *slots, tcuq_monitor *monitor);
+
+/*@ requires \valid_read(slots) && tcuq_callers_given(slots) && slots->counter != \null;
+    assigns \nothing;
+    ensures \result == TCUQ_OK || \result == TCUQ_ERROR_BUSY; */
+static tcuq_status tcuq_slots_raise(const tcuq_slots *slots, uint32_t number);
 
 /*@ requires tcuq_slots_ready(slots);
     assigns *slots->state;

@@ -173,6 +173,21 @@ tcuq_status tcuq_slots_activate(tcuq_slots *slots, tcuq_monitor *monitor)
     return status;
 }
 
+/* The chip's counter goes up to a number, if it is below. */
+static tcuq_status tcuq_slots_raise(const tcuq_slots *slots, uint32_t number)
+{
+    const tcuq_counter *counter = slots->counter;
+    uint32_t counted = number;
+    bool done = false;
+    //@ calls tcuq_any_count;
+    done = counter->read(counter->context, &counted);
+    if (done && (counted < number)) {
+        //@ calls tcuq_any_raise;
+        done = counter->raise(counter->context, number);
+    }
+    return done ? TCUQ_OK : TCUQ_ERROR_BUSY;
+}
+
 tcuq_status tcuq_slots_confirm(tcuq_slots *slots)
 {
     tcuq_slots_state next;
@@ -187,16 +202,7 @@ tcuq_status tcuq_slots_confirm(tcuq_slots *slots)
         }
     }
     if ((slots->counter != NULL) && (next.active != TCUQ_SLOTS_BUILT_IN)) {
-        const uint32_t number = next.numbers[next.active];
-        uint32_t counted = number;
-        bool done = false;
-        //@ calls tcuq_any_count;
-        done = slots->counter->read(slots->counter->context, &counted);
-        if (done && (counted < number)) {
-            //@ calls tcuq_any_raise;
-            done = slots->counter->raise(slots->counter->context, number);
-        }
-        return done ? TCUQ_OK : TCUQ_ERROR_BUSY;
+        return tcuq_slots_raise(slots, next.numbers[next.active]);
     }
     return TCUQ_OK;
 }

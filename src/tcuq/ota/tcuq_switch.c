@@ -81,14 +81,11 @@ void tcuq_switch_copy(tcuq_slots_state *to, const tcuq_slots_state *from)
     to->running = from->running;
 }
 
-/* One write: the newest switch stays whole in the other page until this one is. */
-bool tcuq_switch_write(const tcuq_slots *slots, const tcuq_slots_state *next)
+/* The bytes of a switch of these values, sealed. */
+static void tcuq_switch_fill(const tcuq_slots *slots, const tcuq_slots_state *next, uint32_t saves, uint8_t *bytes)
 {
-    tcuq_slots_state *state = slots->state;
-    const uint8_t page = (state->page == 0u) ? 1u : 0u;
-    uint8_t bytes[TCUQ_SLOTS_BYTES];
     tcuq_put_32(bytes, TCUQ_SWITCH_MAGIC);
-    tcuq_put_32(&bytes[4], state->saves + 1u);
+    tcuq_put_32(&bytes[4], saves);
     tcuq_put_32(&bytes[8], next->highest);
     tcuq_put_32(&bytes[12], next->numbers[0]);
     tcuq_put_32(&bytes[16], next->numbers[1]);
@@ -97,12 +94,21 @@ bool tcuq_switch_write(const tcuq_slots *slots, const tcuq_slots_state *next)
     bytes[22] = next->left;
     bytes[23] = 0u;
     tcuq_switch_seal(slots, bytes, &bytes[TCUQ_SWITCH_SEALED]);
+}
+
+/* One write: the newest switch stays whole in the other page until this one is. */
+bool tcuq_switch_write(const tcuq_slots *slots, const tcuq_slots_state *next)
+{
+    tcuq_slots_state *state = slots->state;
+    const uint8_t page = (state->page == 0u) ? 1u : 0u;
+    const uint32_t saves = state->saves + 1u;
+    uint8_t bytes[TCUQ_SLOTS_BYTES];
+    tcuq_switch_fill(slots, next, saves, bytes);
     bool written = false;
     //@ calls tcuq_any_write;
     written = slots->write(slots->write_context, page, bytes, TCUQ_SLOTS_BYTES);
     if (written) {
         const uint8_t running = state->running;
-        const uint32_t saves = state->saves + 1u;
         tcuq_switch_copy(state, next);
         state->saves = saves;
         state->page = page;

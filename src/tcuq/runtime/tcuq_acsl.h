@@ -126,7 +126,7 @@
         tcuq_channel_state_ok(m->profile->channels + i, m->channels + i);
 
     predicate tcuq_block_ok(tcuq_channel_state *s) =
-      s->sum == 0 && tcuq_levels_ok(s) && tcuq_counts_ok(&s->counts[0], TCUQ_LEARNED_COUNTS);
+      -0x40000000 < s->sum < 0x40000000 && tcuq_levels_ok(s) && tcuq_counts_ok(&s->counts[0], TCUQ_LEARNED_COUNTS);
 
     predicate tcuq_histogram_ok(tcuq_monitor *m) =
       m->telemetry != \null ==> m->telemetry->histogram_shift < 32;
@@ -149,7 +149,7 @@ uint16_t tcuq_log2_q10(uint32_t value);
 /*@ requires 0x10000000 <= normalised < 0x40000000; assigns \nothing; ensures 16384 <= \result <= 32768; */
 uint16_t tcuq_rsqrt_q14(uint32_t normalised);
 
-/*@ assigns \nothing; ensures \result <= 65536; */
+/*@ requires -INT32_MAX <= logit_q16; assigns \nothing; ensures \result <= 65536; */
 uint32_t tcuq_sigmoid(int32_t logit_q16);
 
 /* Regions of a monitor's memory. */
@@ -315,7 +315,7 @@ uint32_t tcuq_crc32(const uint8_t *bytes, uint32_t size);
       tcuq_cells(tcuq_slots(m->profile), m->profile->classes) + tcuq_cells(tcuq_slots(m->profile), m->profile->dimensions) +
       4 * tcuq_smoothed(m);
     logic integer tcuq_snapshot_bytes(tcuq_monitor *m) =
-      52 + tcuq_past_bytes(m) + 28 * m->profile->channel_count + 103 * tcuq_counters(m); */
+      52 + tcuq_past_bytes(m) + 32 * m->profile->channel_count + 103 * tcuq_counters(m); */
 
 /*@ requires \valid_read(monitor) && \valid_read(monitor->profile) && tcuq_sizes_ok(monitor->profile);
     assigns \nothing;
@@ -324,7 +324,7 @@ uint32_t tcuq_snapshot_size(const tcuq_monitor *monitor);
 
 /*@ requires tcuq_held(monitor);
     requires buffer == \null || \valid(buffer + (0 .. size - 1));
-    requires \separated(buffer + (0 .. size - 1), monitor, monitor->profile, monitor->core, TCUQ_COUNTERS);
+    requires \separated(buffer + (0 .. size - 1), TCUQ_PROFILE, monitor->core, TCUQ_COUNTERS);
     assigns buffer[0 .. size - 1]; */
 tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t size);
 

@@ -48,7 +48,8 @@ bool tcuq_amber(const tcuq_monitor *monitor);
     requires (farthest & 15) < monitor->profile->health_count;
     requires \valid_read(health + (0 .. monitor->profile->health_count - 1));
     requires \valid_read(monitor->profile->health_means + (0 .. monitor->profile->health_count - 1));
-    assigns monitor->core->suspect, monitor->channels[monitor->profile->channel_count - 1].change; */
+    assigns monitor->core->suspect, monitor->channels[monitor->profile->channel_count - 1].change;
+    ensures tcuq_alarm_ok{Old}(monitor) ==> tcuq_alarm_ok(monitor); */
 void tcuq_alarm_suspect(const tcuq_monitor *monitor, const int16_t *health, uint16_t farthest);
 
 /*@ requires tcuq_core_given(monitor) && tcuq_channels_given(monitor);

@@ -23,7 +23,8 @@ bool tcuq_health_sound(const tcuq_profile *profile);
     requires \separated(signals, health + (0 .. profile->health_count - 1)) && \separated(signals, profile);
     requires \separated(signals, profile->health_means + (0 .. profile->health_count - 1));
     requires \separated(signals, profile->health_weights_q9 + (0 .. profile->health_count - 1));
-    assigns signals->health_given, signals->health_q10, signals->health_worst; */
+    assigns signals->health_given, signals->health_q10, signals->health_worst;
+    ensures (signals->health_worst & 15) < profile->health_count; */
 void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_signals *signals);
 
 #endif

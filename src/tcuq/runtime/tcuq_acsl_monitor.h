@@ -86,7 +86,8 @@ tcuq_status tcuq_init(tcuq_monitor *monitor);
       \separated(signals, health + (0 .. profile->health_count - 1)) &&
       \separated(signals, profile->health_means + (0 .. profile->health_count - 1)) &&
       \separated(signals, profile->health_weights_q9 + (0 .. profile->health_count - 1));
-    assigns signals->health_given, signals->health_q10, signals->health_worst; */
+    assigns signals->health_given, signals->health_q10, signals->health_worst;
+    ensures signals->health_worst != 0 ==> health != \null && (signals->health_worst & 15) < profile->health_count; */
 static void tcuq_signals_health(const tcuq_profile *profile, const int16_t *health, tcuq_signals *signals);
 
 /*@ requires tcuq_ready(monitor) && \valid(signals);
@@ -99,9 +100,18 @@ static void tcuq_signals_health(const tcuq_profile *profile, const int16_t *heal
     assigns *signals, TCUQ_KEPT_CLASSES, monitor->core->next, monitor->core->filled, *TCUQ_POSTERIORS, *TCUQ_FEATURES,
       *TCUQ_SLOTS;
     ensures tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor) && tcuq_kept_ok(monitor);
-    ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes; */
+    ensures signals->confidence_q16 <= 65536 && signals->label < monitor->profile->classes;
+    ensures signals->health_worst != 0 ==> health != \null && (signals->health_worst & 15) < monitor->profile->health_count; */
 static void tcuq_signals_run(const tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *features,
                              const int16_t *health, tcuq_signals *signals);
+
+/*@ requires tcuq_alarm_given(monitor) && \valid_read(signals);
+    requires signals->health_worst != 0 ==> (signals->health_worst & 15) < monitor->profile->health_count &&
+      \valid_read(TCUQ_STATISTICS) &&
+      \valid_read(monitor->profile->health_means + (0 .. monitor->profile->health_count - 1));
+    assigns monitor->core->suspect, TCUQ_CHANNELS;
+    ensures tcuq_alarm_ok{Old}(monitor) ==> tcuq_alarm_ok(monitor); */
+static void tcuq_alarm_note(const tcuq_monitor *monitor, const int16_t *health, const tcuq_signals *signals);
 
 /*@ requires tcuq_ready(monitor) && \valid(decision);
     requires \valid_read(posterior + (0 .. monitor->profile->classes - 1));
@@ -122,6 +132,11 @@ void tcuq_step(tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *fe
     assigns \nothing;
     ensures \result == (monitor->core->cause != 0); */
 bool tcuq_alarm_stands(const tcuq_monitor *monitor);
+
+/*@ requires tcuq_held(monitor) && tcuq_state_ok(monitor);
+    assigns monitor->core->age, monitor->core->cause, monitor->core->suspect, TCUQ_CHANNELS;
+    ensures tcuq_state_ok(monitor); */
+void tcuq_alarm_acknowledge(tcuq_monitor *monitor);
 
 /*@ requires tcuq_held(monitor) && (monitor->profile->term_count != 0 ==> tcuq_tables_ready(monitor));
     assigns TCUQ_KEPT_CLASSES, monitor->core->next, monitor->core->filled, monitor->core->recent_q18, *TCUQ_SMOOTHED;

@@ -4,6 +4,9 @@
  * The sums of all channels' bets (tcuq_bets.c) are weighed by block length and added up; one block ends at a step.
  * After a boot, when a shift may be there already, calibration's own bets alarm too. */
 #include "tcuq_internal.h"
+#ifdef __FRAMAC__
+#include "tcuq_acsl_bits.h"
+#endif
 
 #if TCUQ_WITH_ALARM
 
@@ -133,6 +136,25 @@ static int8_t tcuq_block_change(const tcuq_channel *channel, int32_t sum)
     return tcuq_change(change_q10);
 }
 
+/* An alarm: evidence starts again, the counts stay. */
+/*@ requires tcuq_alarm_given(monitor) && tcuq_alarm_ok(monitor);
+    assigns TCUQ_CHANNELS;
+    ensures tcuq_alarm_ok(monitor); */
+static void tcuq_alarm_rest(const tcuq_monitor *monitor, bool young)
+{
+    const uint32_t count = monitor->profile->channel_count;
+    /*@ loop invariant i <= count && tcuq_alarm_ok(monitor);
+        loop assigns i, TCUQ_CHANNELS;
+        loop variant count - i; */
+    for (uint32_t i = 0u; i < count; i++) {
+        tcuq_channel_state *state = &monitor->channels[i];
+        tcuq_bets_rest(state);
+        if (young) {
+            state->onset_q8 = TCUQ_LOG_ZERO;
+        }
+    }
+}
+
 uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t passed)
 {
     const tcuq_channel *channels = monitor->profile->channels;
@@ -170,16 +192,7 @@ uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t p
         }
         cause = index;
     }
-    /* An alarm: evidence starts again, the counts stay. */
-    /*@ loop invariant i <= count && tcuq_alarm_ok(monitor);
-        loop assigns i, states[0 .. count - 1];
-        loop variant count - i; */
-    for (uint32_t i = 0u; i < count; i++) {
-        tcuq_bets_rest(&states[i]);
-        if (young) {
-            states[i].onset_q8 = TCUQ_LOG_ZERO;
-        }
-    }
+    tcuq_alarm_rest(monitor, young);
     const uint32_t flag = channels[cause].flag;
     core->cause = (uint8_t)(32u - tcuq_leading_zeros(flag | 1u));
     if ((flag == TCUQ_ALARM_HEALTH) || (core->suspect >= TCUQ_STANDS_OUT)) {
@@ -239,13 +252,17 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_dec
         }
         const int32_t sum = state->sum + tcuq_channel_value(signals, channel->signal);
         const uint32_t steps = state->block_steps_and_memory + 1u;
+        //@ assert (steps & 0x3FFF) == (state->block_steps_and_memory & 0x3FFF) + 1 <= channel->block && steps < 0xC000;
+        //@ assert -65536 * (steps & 0x3FFF) <= sum <= 65536 * (steps & 0x3FFF);
         if ((steps & TCUQ_BLOCK_STEPS_MASK) != channel->block) {
             state->sum = sum;
             state->block_steps_and_memory = (uint16_t)steps;
+            //@ assert tcuq_channel_state_ok(channel, state);
         } else if (ended == count) {
             passed = tcuq_edges_passed(channel, sum);
             ended = i;
             state->sum = sum;
+            //@ assert tcuq_block_ok(state);
         } else {
             /* One block ends at a step: this channel skips it. */
         }

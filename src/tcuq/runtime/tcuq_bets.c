@@ -4,6 +4,9 @@
  * A bet pays for an edge that a block passes, the more the more seldom blocks have passed it, in calibration and on
  * this device, and sums its payoffs over where a change may have begun (Shiryaev-Roberts). docs/spec/arithmetic.md */
 #include "tcuq_internal.h"
+#ifdef __FRAMAC__
+#include "tcuq_acsl_bits.h"
+#endif
 
 #if TCUQ_WITH_ALARM
 
@@ -12,6 +15,35 @@
 #define TCUQ_MIDDLE_STAKE_Q16 52224u
 #define TCUQ_TOP_STAKE_Q16 29696u
 #define TCUQ_BEYOND_STAKE_Q16 25600u
+
+/* Chances of a pass after a pass. Each block that passed is remembered for two more; those that passed while one was
+ * remembered add at least one: chances = 2 (passes - 2) + passes after one, where 2 is the counts' start and the
+ * latest. */
+/*@ requires \valid_read(counts + (0 .. TCUQ_LEARNED_COUNTS - 1));
+    assigns \nothing;
+    ensures \result <= 65535; */
+static uint32_t tcuq_chances(const uint16_t *counts)
+{
+    const uint32_t passes = counts[1];
+    uint32_t chances = (passes > (2u * TCUQ_UNITS_PER_BLOCK)) ? 2u * (passes - 2u * TCUQ_UNITS_PER_BLOCK) : 0u;
+    chances += counts[1u + TCUQ_EDGES];
+    return (chances > UINT16_MAX) ? UINT16_MAX : chances;
+}
+
+/*@ requires \valid(counts + (0 .. TCUQ_LEARNED_COUNTS - 1));
+    requires \forall integer i; 0 <= i < TCUQ_LEARNED_COUNTS ==> 1 <= counts[i];
+    assigns counts[0 .. TCUQ_LEARNED_COUNTS - 1];
+    ensures tcuq_counts_ok(counts, TCUQ_LEARNED_COUNTS); */
+static void tcuq_halve(uint16_t *counts)
+{
+    /*@ loop invariant k <= TCUQ_LEARNED_COUNTS && tcuq_counts_ok(counts, k);
+        loop invariant \forall integer i; k <= i < TCUQ_LEARNED_COUNTS ==> 1 <= counts[i];
+        loop assigns k, counts[0 .. TCUQ_LEARNED_COUNTS - 1];
+        loop variant TCUQ_LEARNED_COUNTS - k; */
+    for (uint32_t k = 0u; k < TCUQ_LEARNED_COUNTS; k++) {
+        counts[k] = (uint16_t)(((uint32_t)counts[k] + 1u) >> 1);
+    }
+}
 
 /* What each bet pays for a block that passes the first edges, by the counts so far; then the block is counted too,
  * and all counts are halved before one overflows. */
@@ -26,18 +58,12 @@ static void tcuq_bet(uint16_t *counts, bool after, uint32_t passed, uint32_t *be
                                           TCUQ_BEYOND_STAKE_Q16};
     const uint32_t first = after ? 1u + TCUQ_EDGES : 1u;
     const uint32_t last = after ? TCUQ_COUNTS + 1u : TCUQ_COUNTS;
-    uint32_t chances = counts[0];
+    const uint32_t chances = after ? tcuq_chances(counts) : counts[0];
     uint32_t most = 0u; /* of the counts that grow */
     bets_q16[0] = 65536u - TCUQ_LOW_STAKE_Q16;
     bets_q16[1] = 65536u - TCUQ_MIDDLE_STAKE_Q16;
     bets_q16[2] = 65536u - TCUQ_TOP_STAKE_Q16 - TCUQ_BEYOND_STAKE_Q16;
-    if (after) {
-        /* Each block that passed is remembered for two more; those that passed while one was remembered add
-         * at least one: chances = 2 (passes - 2) + passes after one, where 2 is the counts' start and the latest. */
-        chances = (counts[1] > (2u * TCUQ_UNITS_PER_BLOCK)) ? 2u * ((uint32_t)counts[1] - 2u * TCUQ_UNITS_PER_BLOCK) : 0u;
-        chances += counts[first];
-        chances = (chances > UINT16_MAX) ? UINT16_MAX : chances;
-    } else {
+    if (!after) {
         most = chances + TCUQ_UNITS_PER_BLOCK;
         counts[0] = (uint16_t)most;
     }
@@ -56,18 +82,16 @@ static void tcuq_bet(uint16_t *counts, bool after, uint32_t passed, uint32_t *be
         const uint32_t bet = (j < TCUQ_BETS) ? j : TCUQ_BETS - 1u;
         const uint32_t count = counts[at] + TCUQ_UNITS_PER_BLOCK;
         //@ assert 0 <= stakes_q16[j] * chances <= TCUQ_MIDDLE_STAKE_Q16 * 65535;
-        bets_q16[bet] += (stakes_q16[j] * chances) / counts[at];
+        //@ assert j == 2 ==> stakes_q16[j] * chances <= TCUQ_TOP_STAKE_Q16 * 65535;
+        //@ assert j == 3 ==> stakes_q16[j] * chances <= TCUQ_BEYOND_STAKE_Q16 * 65535;
+        const uint32_t pays = (stakes_q16[j] * chances) / counts[at];
+        //@ assert pays <= stakes_q16[j] * chances;
+        bets_q16[bet] += pays;
         counts[at] = (uint16_t)count;
         most = (count > most) ? count : most;
     }
-    /*@ loop invariant k <= TCUQ_LEARNED_COUNTS;
-        loop invariant \forall integer i; 0 <= i < TCUQ_LEARNED_COUNTS ==> 1 <= counts[i] <= 65535;
-        loop invariant most > TCUQ_COUNT_MAX ==> tcuq_counts_ok(counts, k);
-        loop invariant most <= TCUQ_COUNT_MAX ==> tcuq_counts_ok(counts, TCUQ_LEARNED_COUNTS);
-        loop assigns k, counts[0 .. TCUQ_LEARNED_COUNTS - 1];
-        loop variant TCUQ_LEARNED_COUNTS - k; */
-    for (uint32_t k = 0u; (most > TCUQ_COUNT_MAX) && (k < TCUQ_LEARNED_COUNTS); k++) {
-        counts[k] = (uint16_t)(((uint32_t)counts[k] + 1u) >> 1);
+    if (most > TCUQ_COUNT_MAX) {
+        tcuq_halve(counts);
     }
 }
 
@@ -85,6 +109,7 @@ static uint32_t tcuq_raised(uint32_t level, uint32_t bet_q16)
         octave += 16u;
     }
     const uint32_t zeros = tcuq_leading_zeros((uint32_t)wealth | 1u);
+    //@ assert ((uint32_t)wealth << zeros) <= (((uint32_t)wealth | 1u) << zeros);
     const uint32_t mantissa = ((uint32_t)wealth << zeros) >> 16;
     uint32_t eighth = (mantissa >> 12) & 7u; /* log2(1 + x) is at least x, and less than 1/8 above it */
     if ((eighth < 7u) && (mantissa >= tcuq_eighths_q15[eighth + 1u])) {
@@ -99,6 +124,7 @@ void tcuq_bets_rest(tcuq_channel_state *state)
         loop assigns bet, state->levels[0 .. TCUQ_BETS - 1];
         loop variant TCUQ_BETS - bet; */
     for (uint32_t bet = 0u; bet < TCUQ_BETS; bet++) {
+        //@ assert tcuq_rest[bet] <= TCUQ_MAX_LEVEL;
         state->levels[bet] = tcuq_rest[bet];
     }
 }
@@ -107,6 +133,7 @@ void tcuq_bets_take(tcuq_channel_state *state, uint32_t passed)
 {
     uint32_t bets_q16[TCUQ_BETS];
     const uint32_t memory = (uint32_t)state->block_steps_and_memory >> TCUQ_RECENT_SHIFT;
+    //@ assert memory <= 3;
     tcuq_bet(state->counts, memory != 0u, passed, bets_q16);
     /*@ loop invariant bet <= TCUQ_BETS;
         loop invariant \forall integer k; 0 <= k < TCUQ_BETS ==> state->levels[k] <= TCUQ_MAX_LEVEL;
@@ -118,15 +145,16 @@ void tcuq_bets_take(tcuq_channel_state *state, uint32_t passed)
             state->levels[bet] = (uint8_t)((level < TCUQ_MAX_LEVEL) ? level : TCUQ_MAX_LEVEL);
         }
     }
-    if (passed == 0u) {
-        state->block_steps_and_memory = (memory != 0u) ? (uint16_t)((memory - 1u) << TCUQ_RECENT_SHIFT) : 0u;
-    } else {
-        state->block_steps_and_memory = (uint16_t)(TCUQ_RECENT_BLOCKS << TCUQ_RECENT_SHIFT);
-    }
+    const uint32_t left = (passed != 0u) ? TCUQ_RECENT_BLOCKS : ((memory != 0u) ? memory - 1u : 0u);
+    //@ assert left <= 2;
+    state->block_steps_and_memory = (uint16_t)(left << TCUQ_RECENT_SHIFT);
 }
 
 bool tcuq_amber(const tcuq_monitor *monitor)
 {
+    if (monitor->profile->channel_count == 0u) {
+        return false;
+    }
     const uint32_t limit = TCUQ_BETS * monitor->profile->alarm_limit;
     uint32_t left = (limit + 63u) >> 6;
     /*@ loop invariant i <= monitor->profile->channel_count;
@@ -136,7 +164,7 @@ bool tcuq_amber(const tcuq_monitor *monitor)
         const uint32_t evidence = tcuq_channel_evidence(&monitor->profile->channels[i], &monitor->channels[i]);
         left -= (evidence < left) ? evidence : left;
     }
-    return (monitor->profile->channel_count != 0u) && (left == 0u);
+    return left == 0u;
 }
 
 int8_t tcuq_last_change(const tcuq_monitor *monitor)

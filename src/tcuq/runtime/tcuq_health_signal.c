@@ -2,6 +2,9 @@
 /* Input health: log2(1 + sum of squared standard scores) of the step's sensor statistics, and the statistic
  * farthest from calibration. */
 #include "tcuq_internal.h"
+#ifdef __FRAMAC__
+#include "tcuq_acsl_bits.h"
+#endif
 
 #if TCUQ_WITH_HEALTH
 
@@ -34,7 +37,7 @@ void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_si
     uint32_t total = (uint32_t)1u << TCUQ_HEALTH_ONE;
     uint32_t worst = 0u;
     /*@ loop invariant j <= profile->health_count;
-        loop invariant worst <= 65535;
+        loop invariant worst <= 65535 && (worst & 15) < profile->health_count;
         loop invariant 4096 <= total <= 4096 + 67092481 * j;
         loop assigns j, total, worst;
         loop variant profile->health_count - j; */
@@ -43,6 +46,7 @@ void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_si
             tcuq_standard_score(health[j], profile->health_means[j], profile->health_weights_q9[j]);
         //@ assert 0 <= tcuq_cells(score, score) <= 67092481;
         const uint32_t ranked = ((score >> 1) << 4) | j;
+        //@ assert ranked <= 65535 && (ranked & 15) == j;
         total += score * score;
         worst = (ranked > worst) ? ranked : worst;
     }

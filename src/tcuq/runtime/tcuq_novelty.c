@@ -126,8 +126,6 @@ static inline int32_t tcuq_least(const tcuq_profile *profile, const int16_t *whi
         //@ assert mean + count == profile->means + tcuq_cells(k + 1, count);
         //@ assert tcuq_13_bits(mean, count);
         //@ assert tcuq_13_bits(mean + count, count);
-        //@ assert \forall integer i; count <= i < 2 * count ==> tcuq_fits_13_bits((mean + count)[i - count]);
-        //@ assert tcuq_13_bits(mean, 2 * count);
         tcuq_two_products(&whitened, end, &mean, eights, products);
         whitened -= count;
         const int32_t bracket0 = square[0] - 2 * products[0];

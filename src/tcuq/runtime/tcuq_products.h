@@ -96,7 +96,8 @@ static inline const uint64_t *tcuq_four_rows(const uint64_t *weights, const uint
     requires \valid_read(*one + (0 .. end - *one - 1)) && \valid_read(*two + (0 .. 2 * (end - *one) - 1));
     requires \separated(*one + (0 .. end - *one - 1), one, two, products + (0 .. 1));
     requires \separated(*two + (0 .. 2 * (end - *one) - 1), one, two, products + (0 .. 1));
-    requires tcuq_13_bits(*one, end - *one) && tcuq_13_bits(*two, 2 * (end - *one));
+    requires tcuq_13_bits(*one, end - *one) && tcuq_13_bits(*two, end - *one);
+    requires tcuq_13_bits(*two + (end - *one), end - *one);
     assigns *one, *two, products[0 .. 1];
     ensures *one == end && *two == \old(*two) + 2 * (end - \old(*one));
     ensures -536739840 <= products[0] <= 0x20000000 && -536739840 <= products[1] <= 0x20000000; */

@@ -182,7 +182,8 @@ static void tcuq_get_state(const tcuq_monitor *monitor, const uint8_t *at)
 
 /*@ requires tcuq_core_given(monitor) && tcuq_sizes_ok(monitor->profile) && tcuq_decisions_ok(monitor->profile);
     assigns \nothing;
-    ensures \result ==> tcuq_ring_ok(monitor) && tcuq_ledger_ok(monitor) && tcuq_tokens_ok(monitor) && tcuq_recent_ok(monitor); */
+    ensures \result ==> tcuq_ring_ok(monitor) && tcuq_ledger_ok(monitor) && tcuq_tokens_ok(monitor) && tcuq_recent_ok(monitor);
+    ensures \result ==> tcuq_kept_ok(monitor) && tcuq_epoch_ok(monitor); */
 static bool tcuq_core_possible(const tcuq_monitor *monitor)
 {
     const tcuq_profile *profile = monitor->profile;
@@ -279,7 +280,13 @@ tcuq_status tcuq_restore(tcuq_monitor *monitor, const uint8_t *buffer, uint32_t 
         return TCUQ_ERROR_SNAPSHOT;
     }
     tcuq_get_state(monitor, &buffer[TCUQ_SNAPSHOT_HEAD]);
+    //@ assert tcuq_held(monitor);
+    //@ assert monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor);
+    //@ assert monitor->profile->term_count != 0 ==> tcuq_terms_ok(monitor->profile, monitor->profile->term_count);
     tcuq_signals_refresh(monitor);
+    //@ assert tcuq_held(monitor);
+    //@ assert monitor->profile->term_count != 0 ==> tcuq_terms_given(monitor);
+    //@ assert monitor->profile->term_count != 0 ==> tcuq_terms_ok(monitor->profile, monitor->profile->term_count);
     if (!tcuq_state_possible(monitor)) {
         tcuq_reset(monitor); /* a true CRC over impossible values: start anew rather than go on */
         return TCUQ_ERROR_SNAPSHOT;

@@ -45,9 +45,9 @@ static int8_t *tcuq_features_at(const tcuq_monitor *monitor, uint32_t at)
 static int32_t tcuq_projection_on(const tcuq_slot *now, const tcuq_slot *past, int32_t product)
 {
     /* Both lengths normalised are < 2^15: shifted, the product stays below 2^30. */
-    const uint32_t normalised = (uint32_t)product << (now->exponent + past->exponent);
-    //@ assert -0x80000000 <= tcuq_cells(((int32_t)normalised) >> 15, past->reciprocal_q14) <= 0x7FFFFFFF;
-    const int32_t value = tcuq_floor_shift((int32_t)normalised, 15u) * past->reciprocal_q14;
+    const int32_t normalised = tcuq_scale_up(product, (uint32_t)now->exponent + past->exponent);
+    //@ assert -0x80000000 <= tcuq_cells(normalised >> 15, past->reciprocal_q14) <= 0x7FFFFFFF;
+    const int32_t value = tcuq_floor_shift(normalised, 15u) * past->reciprocal_q14;
     return tcuq_saturate_16(tcuq_floor_shift(value, 14u));
 }
 

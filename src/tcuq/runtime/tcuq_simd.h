@@ -63,6 +63,13 @@ static inline int32_t tcuq_signed(uint32_t bits)
     return (int32_t)bits; /* gcc and clang define it: two's complement */
 }
 
+/* value * 2^by where that fits; bits that a negative value shifts out are meant to go. */
+/*@ requires by <= 31; assigns \nothing; */
+static inline int32_t tcuq_scale_up(int32_t value, uint32_t by)
+{
+    return tcuq_signed((uint32_t)value << by);
+}
+
 /*@ assigns \nothing; */
 static inline uint64_t tcuq_quad(uint32_t low, uint32_t high)
 {

@@ -162,8 +162,7 @@ static void tcuq_put_means(const tcuq_telemetry *telemetry, uint8_t *at)
 /* Everything between a snapshot's head and its checksum. */
 /*@ requires tcuq_held(monitor);
     requires \valid(at + (0 .. tcuq_snapshot_bytes(monitor) - 17));
-    requires \separated(at + (0 .. tcuq_snapshot_bytes(monitor) - 17), monitor, monitor->profile, monitor->core,
-      TCUQ_COUNTERS);
+    requires \separated(at + (0 .. tcuq_snapshot_bytes(monitor) - 17), TCUQ_PROFILE, monitor->core, TCUQ_COUNTERS);
     assigns at[0 .. tcuq_snapshot_bytes(monitor) - 17]; */
 static void tcuq_put_state(const tcuq_monitor *monitor, uint8_t *at)
 {
@@ -189,6 +188,8 @@ tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t
     tcuq_put_32(buffer, TCUQ_SNAPSHOT_MAGIC);
     tcuq_put_32(&buffer[4], monitor->profile->hash);
     tcuq_put_32(&buffer[8], whole | ((uint32_t)TCUQ_SNAPSHOT_VERSION << 24));
+    //@ assert tcuq_given(monitor);
+    //@ assert tcuq_limits_ok(monitor->profile) && tcuq_snapshot_bytes(monitor) == whole;
     tcuq_put_state(monitor, &buffer[TCUQ_SNAPSHOT_HEAD]);
     tcuq_put_32(&buffer[whole - TCUQ_SNAPSHOT_CRC], tcuq_crc32(buffer, whole - TCUQ_SNAPSHOT_CRC));
     return TCUQ_OK;

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For the proof alone, as tcuq_acsl.h: what bits are where a number is made not to be 0. Apart, since every axiom
+ * costs every goal that sees it. */
+#ifndef TCUQ_ACSL_BITS_H
+#define TCUQ_ACSL_BITS_H
+
+/*@ axiomatic tcuq_bits {
+      axiom or_1: \forall uint32_t x; 1 <= (x | 1) && x <= (x | 1) <= 0xFFFFFFFF;
+      axiom left_ascends: \forall uint32_t x, y; \forall integer k; 0 <= k <= 31 && x <= y ==> (x << k) <= (y << k);
+      axiom join_4: \forall uint32_t x, j; x <= 4095 && j <= 15 ==> ((x << 4) | j) <= 65535;
+      axiom joined_4: \forall uint32_t x, j; x <= 4095 && j <= 15 ==> (((x << 4) | j) & 15) == j;
+    } */
+
+#endif
