@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Failover by hand: the primary is killed while devices send, its standby promoted; counts end exact."""
+"""Failover by hand: the primary is killed under load, its standby promoted; counts end exact."""
 
 import time
 from pathlib import Path
