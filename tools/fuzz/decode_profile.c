@@ -103,7 +103,9 @@ static void take_inputs(subject *made, bytes *in)
     }
     p->rest_q8 = (uint16_t)take_in(in, 0, 768);
     p->change_q8 = (uint16_t)take_in(in, 1, 256);
-    p->projection_shift = (uint8_t)(take8(in) % 31u);
+    const uint8_t reduction = take8(in);
+    made->selected = (made->shape & PROJECTED) && (reduction >= 128u);
+    p->projection_shift = made->selected ? 0u : (uint8_t)(reduction % 31u);
     if (made->shape & NOVEL) {
         p->mean_count = (uint16_t)(2 * take_in(in, 1, large ? 4096 : 6));
         p->novelty_exponent = (uint8_t)(take8(in) % 25u);
@@ -206,7 +208,10 @@ static void make_tables(subject *made, bytes *in)
     tcuq_profile *p = &made->profile;
     const size_t dims = p->dimensions;
     p->lag_weights_q15 = make_weights(made, in);
-    if (made->shape & PROJECTED) {
+    if (made->selected) {
+        const int32_t last = (p->width > 255u) ? 255 : ((p->width != 0u) ? p->width - 1 : 0);
+        p->selection = table(made, P_SELECTION, TABLES + 7, dims, 1u, take_series(in, 0, last));
+    } else if (made->shape & PROJECTED) {
         p->projection = table(made, P_PROJECTION, -1, dims * p->width, 1u, take_series(in, -128, 127));
         p->projection_bias = table(made, P_BIAS, TABLES + 1, dims, sizeof *p->projection_bias,
                                    take_series(in, -(1 << 29), 1 << 29));

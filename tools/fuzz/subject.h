@@ -29,6 +29,7 @@ typedef struct {
     uint8_t bend_count;
     uint8_t null; /* the pointer that is null, if any */
     uint8_t shape;
+    bool selected; /* features are selected in place of projected */
     void *blocks[MOST_BLOCKS];
     uint32_t block_count;
     /* what the operations need to know */
