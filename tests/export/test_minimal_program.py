@@ -12,16 +12,17 @@ from tests.fixtures.firmware.toolchain import run
 LINE = re.compile(r"^ \*     ( *\S.*)$", re.MULTILINE)
 MOST_LINES = 12
 MODEL = """
-#include <stdint.h>
 #include <stdio.h>
-#include <stdbool.h>
+#include <string.h>
+#include "tcuq_device.h"
 bool run_model(uint8_t *posterior, int8_t *features);
 void use(uint16_t label);
 bool run_model(uint8_t *posterior, int8_t *features)
 {
     static int left = 3;
+    memset(posterior, 0, TCUQ_DEVICE_CLASSES);
+    memset(features, 0, TCUQ_DEVICE_FEATURE_BYTES);
     posterior[0] = 255u;
-    features[0] = 0;
     return left-- > 0;
 }
 void use(uint16_t label)
