@@ -287,6 +287,10 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
         row += 4;
         posterior += 4;
     }
+    if ((left != 0u) && (classes >= 4u)) { /* the last word again, with those that are left */
+        __builtin_memcpy(&row[left] - 4, &posterior[left] - 4, 4);
+        left = 0u;
+    }
 #endif
     /*@ loop invariant c <= left;
         loop assigns c, row[0 .. left - 1]; loop variant left - c; */
