@@ -84,6 +84,10 @@ static void take_inputs(subject *made, bytes *in)
     if (made->shape & FEATURES) {
         p->dimensions = (uint8_t)(1u + dimensions % TCUQ_MAX_DIMENSIONS);
         p->width = (made->shape & PROJECTED) ? (uint16_t)width : p->dimensions;
+        if (!(made->shape & PROJECTED) && (width & 1)) {
+            p->width = (uint16_t)(p->width + width % 97);
+            made->last_selected = (uint8_t)(p->width - 1u);
+        }
     } else {
         made->shape &= (uint8_t)~(PROJECTED | NOVEL);
     }
@@ -103,9 +107,7 @@ static void take_inputs(subject *made, bytes *in)
     }
     p->rest_q8 = (uint16_t)take_in(in, 0, 768);
     p->change_q8 = (uint16_t)take_in(in, 1, 256);
-    const uint8_t reduction = take8(in);
-    made->selected = (made->shape & PROJECTED) && (reduction >= 128u);
-    p->projection_shift = made->selected ? 0u : (uint8_t)(reduction % 31u);
+    p->projection_shift = (uint8_t)(take8(in) % 31u);
     if (made->shape & NOVEL) {
         p->mean_count = (uint16_t)(2 * take_in(in, 1, large ? 4096 : 6));
         p->novelty_exponent = (uint8_t)(take8(in) % 25u);
@@ -208,13 +210,13 @@ static void make_tables(subject *made, bytes *in)
     tcuq_profile *p = &made->profile;
     const size_t dims = p->dimensions;
     p->lag_weights_q15 = make_weights(made, in);
-    if (made->selected) {
-        const int32_t last = (p->width > 255u) ? 255 : ((p->width != 0u) ? p->width - 1 : 0);
-        p->selection = table(made, P_SELECTION, TABLES + 7, dims, 1u, take_series(in, 0, last));
-    } else if (made->shape & PROJECTED) {
+    if (made->shape & PROJECTED) {
         p->projection = table(made, P_PROJECTION, -1, dims * p->width, 1u, take_series(in, -128, 127));
         p->projection_bias = table(made, P_BIAS, TABLES + 1, dims, sizeof *p->projection_bias,
                                    take_series(in, -(1 << 29), 1 << 29));
+    }
+    if (made->last_selected != 0u) {
+        p->selection = table(made, P_PROJECTION, TABLES + 7, dims, 1u, take_series(in, 0, made->last_selected));
     }
     if (made->shape & NOVEL) {
         make_novelty(made, in);

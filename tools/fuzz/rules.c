@@ -19,7 +19,7 @@ static bool inputs_valid(const tcuq_profile *p)
     bool valid = in(p->classes, outputs ? 1 : 2, outputs ? 8 : 1000) && in(p->dimensions, 0, 32) &&
                 ((p->width == 0u) == (p->dimensions == 0u));
     if (p->selection != NULL) {
-        valid = valid && (p->dimensions != 0u) && (p->projection == NULL);
+        valid = valid && (p->projection == NULL) && (p->dimensions != 0u);
         for (uint32_t i = 0u; valid && (i < p->dimensions); i++) {
             valid = p->selection[i] < p->width;
         }
