@@ -299,6 +299,7 @@ await unpack();
 chooseSource();
 showValues();
 await refresh({ jump: true });
+performance.mark("drawn");
 listen();
 document.documentElement.dataset.ready = "";
 if (location.hash === "#picture" && !matchMedia("(prefers-reduced-motion: reduce)").matches) play();

@@ -199,7 +199,7 @@ def wandering(steps: int, memory: float, size: float) -> Columns:
 def test_a_rate_that_calibration_does_not_support_is_named() -> None:
     """A level that wanders over hundreds of steps warns, a steady one of the same length not."""
     slow, steady = wandering(20_000, 600, 0.4), wandering(20_000, 600, 0.0)
-    with pytest.warns(CalibrationWarning, match=r"supports about one in .* steps_per_false_alarm="):
+    with pytest.warns(CalibrationWarning, match=r"supports about one in .* alarm=AlarmOptions"):
         tcuq.fit(tcuq.Stream(**slow))
     profile = tcuq.fit(tcuq.Stream(**steady))
     figures = profile.provenance.figures
