@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A worn bearing, by an autoencoder's error.
 
-An autoencoder learns the vibration of a healthy bearing, without any faulty one. Its reconstruction
-error is the one number that the monitor watches, beside the code of eight values in its middle.
-After three seconds the bearing is another one: its ball, inner race or outer race has a pit of
-0.18 mm. Each time an alarm comes within a third of a second, and none before. The rate of false
-alarms was chosen beforehand, without a threshold on the error.
+For anyone who watches a machine: an autoencoder learns the vibration of a healthy bearing, without
+any faulty one. Its reconstruction error is the one number that the monitor watches, beside the code
+of eight values in its middle. After three seconds the bearing is another one: its ball, inner race
+or outer race has a pit of 0.18 mm. Each time an alarm comes within a third of a second, and none
+before. The rate of false alarms was chosen beforehand, without a threshold on the error.
 
 Needs `pip install 'tcuq[fit,plot]'`. The folder `$TCUQ_DATA` must hold the drive-end recordings at
 12 kHz of Case Western Reserve University's bearing data as one file,

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A fleet that drifts.
 
-Five hundred simulated devices run the real firmware code, and each sends one 97-byte record per
-hour. On the second day, one device in twenty begins to drift. No device sends inputs or labels.
-From the records alone, the fleet's judgement finds most of the drifting devices within hours, and
-hardly any other.
+For operators of many devices: 500 simulated ones run the real firmware code, and each sends one
+97-byte record per hour. On the second day, one device in twenty begins to drift. No device sends
+inputs or labels. From the records alone, the fleet's judgement finds most of the drifting devices
+within hours, and hardly any other.
 
 Needs `pip install 'tcuq[plot]'`. The same judgement over MQTT and PostgreSQL, every hour and for
 millions of devices, is [the fleet](../../fleet/docs/index.md).

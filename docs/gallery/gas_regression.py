@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A drifting gas sensor, by a regressor.
 
-A small network reads a gas's concentration from 16 metal-oxide sensors. Where it is off by more
+For anyone whose model gives a quantity: a small network reads a gas's concentration from 16
+metal-oxide sensors. Where it is off by more
 than a third of the true value, its reading is wrong. The monitor calibrates on readings of the
 first ten months. On others of the same months it raises no alarm, and what it accepts is seldom
 wrong. In later months the sensors have drifted and most readings are wrong. The first alarm comes

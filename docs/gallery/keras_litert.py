@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Keras model, converted to LiteRT.
 
-MLPerf Tiny's keyword network was trained in Keras and converted to an int8 `.tflite` file of 54 kB,
-as it runs on a microcontroller. It hears one word per second; after 330 seconds a fan starts to
-blow into the microphone. The monitor sees what the file computes and needs no TensorFlow.
+For anyone with a `.tflite` file: MLPerf Tiny's keyword network was trained in Keras and converted
+to int8, 54 kB, as it runs on a microcontroller. It hears one word per second; after 330 seconds a
+fan starts to blow into the microphone. The monitor sees what the file computes and needs no
+TensorFlow.
 
 Needs `pip install 'tcuq[fit,litert,plot]' soundfile`. The folder `$TCUQ_DATA` must hold
 `mlperf-tiny/kws_ref_model.tflite`, from the repository `mlcommons/tiny`, and `speech-commands/`:

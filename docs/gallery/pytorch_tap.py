@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """PyTorch, with a tap on the last layer.
 
-A network learned the digits 0 to 7. In the field it meets 8 and 9, which it has never seen, and
-names them with confidence. A tap records what the last layer reads, the *features*. A monitor
-that sees them withholds more of the unknown digits than one that sees the outputs alone, and its
-alarm comes sooner.
+For anyone who trains with PyTorch: a network learned the digits 0 to 7. In the field it meets 8 and
+9, which it has never seen, and names them with confidence. A tap records what the last layer reads,
+the *features*. A monitor that sees them withholds more of the unknown digits than one that sees the
+outputs alone, and its alarm comes sooner.
 
 Needs `pip install 'tcuq[fit,torch,plot]'`; the pictures come with scikit-learn.
 """

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scikit-learn model of your own.
 
-A small network reads the digits of a meter, one picture per second. At second 1,500 the lens
+For anyone with a scikit-learn model: a small network reads the digits of a meter, one picture per
+second. At second 1,500 the lens
 fogs up. The model goes on answering, nearly always 2 or 4; the monitor withholds most answers and
 raises an alarm. Of what is accepted under fog, a softmax threshold would choose better: the past
 agrees with a label that is stuck. A model that is broken is the alarm's matter.

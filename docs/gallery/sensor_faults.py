@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sensor faults, caught by input health.
 
-A phone's accelerometer and gyroscope tell what people do: walk, sit, lie. The sensors then fail in
-five ways. Two monitors watch the same model: one reads its outputs and features, the other also the
-*input health*, six statistics of the raw samples. Only the second finds every fault, and it names
-the sensor.
+For anyone whose sensors can fail: a phone's accelerometer and gyroscope tell what people do. The
+sensors then fail in five ways. Two monitors watch the same model: one reads its outputs and
+features, the other also the *input health*, six statistics of the raw samples. Only the second
+finds every fault, and it names the sensor.
 
 Needs `pip install 'tcuq[fit,plot]'`, and in the folder `$TCUQ_DATA` the recordings of UCI's
 data set HAPT as one file, `hapt-raw/hapt_raw.npz`. [How to use input health](../howto/health.md)

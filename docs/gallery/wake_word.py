@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A wake word: one number per step.
 
-A wake-word model such as those of microWakeWord and ESPHome gives one number, the probability that
-the word was just said. Here MLPerf Tiny's streaming model listens for "Marvin" and gives that
-number eight times per second. After two minutes something covers the microphone. The model hears
-nothing and is sure of it, so the number alone shows no fault. The *input health* of the microphone
-does, within ten seconds.
+For anyone whose model gives one number per step: a wake-word model such as those of microWakeWord
+and ESPHome gives the probability that the word was just said. Here MLPerf Tiny's streaming model
+listens for "Marvin" and gives that number eight times per second. After two minutes something
+covers the microphone. The model hears nothing and is sure of it, so the number alone shows no
+fault. The *input health* of the microphone does, within ten seconds.
 
 Needs `pip install 'tcuq[fit,litert,plot]' soundfile`. The folder `$TCUQ_DATA` must hold
 `mlperf-tiny/str_ww_ref_model.tflite`, from the repository `mlcommons/tiny`, and `speech-commands/`

@@ -294,9 +294,12 @@ const listen = () => {
 };
 
 document.documentElement.classList.toggle("framed", parent !== window);
+document.documentElement.classList.toggle("picture", location.hash === "#picture");
 await unpack();
 chooseSource();
 showValues();
 await refresh({ jump: true });
+performance.mark("drawn");
 listen();
 document.documentElement.dataset.ready = "";
+if (location.hash === "#picture" && !matchMedia("(prefers-reduced-motion: reduce)").matches) play();

@@ -199,7 +199,7 @@ def wandering(steps: int, memory: float, size: float) -> Columns:
 def test_a_rate_that_calibration_does_not_support_is_named() -> None:
     """A level that wanders over hundreds of steps warns, a steady one of the same length not."""
     slow, steady = wandering(20_000, 600, 0.4), wandering(20_000, 600, 0.0)
-    with pytest.warns(CalibrationWarning, match=r"supports about one in .* steps_per_false_alarm="):
+    with pytest.warns(CalibrationWarning, match=r"supports about one in .* alarm=AlarmOptions"):
         tcuq.fit(tcuq.Stream(**slow))
     profile = tcuq.fit(tcuq.Stream(**steady))
     figures = profile.provenance.figures
@@ -207,11 +207,11 @@ def test_a_rate_that_calibration_does_not_support_is_named() -> None:
 
 
 def test_a_short_calibration_does_not_support_a_rare_alarm() -> None:
-    """2,000 steps say nothing of one false alarm in a million; of one in 2^17 they do."""
+    """2,000 steps say nothing of one false alarm in a million; of one in 2^15 they do."""
     short = tcuq.Stream(**wandering(2_000, 3_000, 0.0))
     with pytest.warns(CalibrationWarning, match=r"Record 4 times as long \(8,000 steps\)"):
         tcuq.fit(short)
-    tcuq.fit(short, alarm=tcuq.AlarmOptions(1 << 17))
+    tcuq.fit(short, alarm=tcuq.AlarmOptions(1 << 15))
 
 
 def test_a_label_that_hardly_changes_is_named() -> None:

@@ -156,7 +156,7 @@ def test_amber_alone_is_no_alarm_that_stands(profile: Profile) -> None:
     """The record's amber bit lies beside the channel's: an alarm stands by the channel alone."""
     stream, monitor = demo_stream("fault_offset"), tcuq.Monitor(profile)
     ambers = 0
-    for step in range(480):
+    for step in range(460):
         part = stream[step : step + 1]
         assert not monitor.run(part.posteriors, part.features, part.health).alarm.any()
         (record,) = decode(monitor.record(device=1, firmware=1, boot=0, sequence=0)).records

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tools.lint.files import ROOT, name_of
+from tools.site.tree import GENERATED
 
 LINK = re.compile(r"\]\(([^)\s#]+)")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
@@ -64,7 +65,7 @@ def broken_links(path: Path, text: str) -> Iterator[str]:
     for target in LINK.findall(FENCED.sub("", text)):
         if "://" in target or target.startswith("mailto:"):
             continue
-        if not (path.parent / target).exists():
+        if not (path.parent / target).exists() and target not in GENERATED:
             yield f"{name_of(path)}: links to {target}, which does not exist"
 
 

@@ -42,6 +42,9 @@ def cut_off(browser: Browser, site: Path) -> Iterator[str]:
             page.set_viewport_size({"width": width, "height": 900})
             for part in page.evaluate(SCRIPT, width == DESK):
                 yield f"{path.relative_to(site)} at {width}: {part}"
+        for frame in page.frames[1:]:
+            if not frame.query_selector("main"):
+                yield f"{path.relative_to(site)}: a frame shows no page, {frame.url}"
 
 
 def main() -> int:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The site's playground in Chromium: the command line's decisions, and one-line refusals."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -10,41 +9,26 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 import tcuq
-from tcuq.cli import main
 from tcuq.demo import demo_profile, demo_stream
 from tests.fixtures.browser import DESK, PHONE, Scheme, View, axe_faults, opened
 from tools.playground.page import build
+from tools.playground.visit import (
+    SETTINGS,
+    STREAMS,
+    choose,
+    differing_columns,
+    move,
+    saved,
+    settled,
+)  # fmt: skip
 
 MOST_BYTES = 400_000
-BUDGETS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
-ALPHAS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3)
-# Stream, fault, severity.
-STREAMS = (
-    ("keywords", "mains hum", 1), ("keywords", "30 dB more gain, clipped", 2),
-    ("keywords", "lost samples", 0), ("keywords", "a machine's noise", 1),
-    ("gas", "drift of 16 gas sensors", 2), ("wake", "a covered microphone", 0),
-)  # fmt: skip
-SETTINGS = ((0.01, 0.02, 14), (0.1, 0.15, 20), (0.3, 0.5, 17))  # alpha, budget, log2 of the rate
 
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Build the page."""
     return build(tmp_path_factory.mktemp("playground") / "app.html")
-
-
-def move(page: Page, slider: str, place: int) -> None:
-    """Move a slider as its user does, and wait until the page has run again."""
-    runs = page.evaluate("document.documentElement.dataset.runs")
-    page.locator(f"#{slider}").fill(str(place))
-    page.wait_for_function("runs => document.documentElement.dataset.runs > runs", arg=runs)
-
-
-def choose(page: Page, select: str, name: str) -> None:
-    """Choose an entry of a list, and wait until the page has run again."""
-    runs = page.evaluate("document.documentElement.dataset.runs")
-    page.select_option(f"#{select}", name)
-    page.wait_for_function("runs => document.documentElement.dataset.runs > runs", arg=runs)
 
 
 def give(page: Page, *files: Path) -> str:
@@ -58,30 +42,6 @@ def give(page: Page, *files: Path) -> str:
     return page.inner_text("#refused")
 
 
-def saved(page: Page, folder: Path) -> tuple[Path, Path, Path]:
-    """Save profile, stream and decisions as the user does."""
-    paths = folder / "monitor.json", folder / "stream.npz", folder / "decisions.csv"
-    for path in paths:
-        with page.expect_download() as download:
-            page.click(f"#save-{'profile' if path.suffix == '.json' else path.stem}")
-        download.value.save_as(path)
-    return paths
-
-
-def differing_columns(folder: Path, page: Page) -> list[str]:
-    """Return the columns in which the page's decisions differ from those of `tcuq run`."""
-    profile, stream, decisions = saved(page, folder)
-    assert main(["run", str(profile), str(stream), "-o", str(folder / "run.npz")]) == 0
-    with decisions.open() as file:
-        rows = list(csv.DictReader(file))
-    with np.load(folder / "run.npz") as run:
-        assert set(rows[0]) == set(run)
-        return [
-            name for name in run
-            if not np.array_equal([float(row[name]) for row in rows], run[name].astype(float))
-        ]  # fmt: skip
-
-
 def test_the_page_decides_as_the_command_line(
     browser: Browser, page_file: Path, tmp_path: Path
 ) -> None:
@@ -92,9 +52,7 @@ def test_the_page_decides_as_the_command_line(
             choose(view.page, "fault", fault)
             move(view.page, "severity", severity)
             for alpha, budget, power in SETTINGS:
-                move(view.page, "alpha", ALPHAS.index(alpha))
-                move(view.page, "budget", BUDGETS.index(budget))
-                move(view.page, "rate", power)
+                settled(view.page, alpha, budget, power)
                 assert differing_columns(tmp_path, view.page) == [], (stream, fault, alpha)
 
 
@@ -104,9 +62,7 @@ def test_the_pages_profile_is_what_fit_gives(
     """At each setting the saved profile has the hash of one that is fitted with these options."""
     with opened(browser, page_file) as view:
         for alpha, budget, power in SETTINGS:
-            move(view.page, "alpha", ALPHAS.index(alpha))
-            move(view.page, "budget", BUDGETS.index(budget))
-            move(view.page, "rate", power)
+            settled(view.page, alpha, budget, power)
             profile, _, _ = saved(view.page, tmp_path)
             alarm = tcuq.AlarmOptions(1 << power)
             fitted = tcuq.fit(demo_stream("calibration"), alpha=alpha, budget=budget, alarm=alarm)

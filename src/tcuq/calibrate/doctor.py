@@ -160,7 +160,7 @@ def _rehearsed(alarm: AlarmSettings, rehearsal: Rehearsal, info: StreamInfo) -> 
             f"The alarm is set to one false alarm in {rate:,} steps. Held out stretch by stretch,"
             f" calibration supports about one in {_rounded(supported):,}: it is short, or its level"
             f" or spread moves slowly. Record {LONGER} times as long ({LONGER * info.steps:,}"
-            f" steps), or state what holds: steps_per_false_alarm={_rounded(supported)}.",
+            f" steps), or state what holds: alarm=AlarmOptions({_rounded(supported)}).",
         )
 
 

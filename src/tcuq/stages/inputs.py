@@ -146,7 +146,7 @@ class Inputs:
         numbers = columns.astype(np.float64)
         values = numbers * scale if quantised else _int8(numbers, scale)
         if self.settings.selection is not None:
-            values = values[:, self.settings.selection]
+            values = values.take(self.settings.selection, axis=1)  # C order: rows sum alike
         projection = self.settings.projection
         if projection is not None:
             projected = matrix_times_rows(self._matrix, values - self._mean)
