@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, get_args
 
@@ -52,6 +53,7 @@ from tests.fixtures.firmware.toolchain import (
 TABLE = ROOT / "src/tcuq/firmware/footprint.json"
 PAGE = ROOT / "docs/howto/size.md"
 LINE_WIDTH = 160
+WORKERS = 3  # threads that wait for compilers
 STEPS = 1000
 PROFILE_NAMES = {
     "tcuq_keywords": "paper preset on the demo streams",
@@ -142,15 +144,16 @@ def measure(folder: Path) -> dict[str, Any]:
 
 
 def _measure_builds(cpu: Cpu, folder: Path) -> dict[str, Any]:
-    return {
-        build_name(parts): {
-            optimise: measure_build(
-                cpu, optimise, parts, folder / cpu.name / build_name(parts) / optimise
-            )
+    def one(parts: Build) -> dict[str, dict[str, int]]:
+        place = folder / cpu.name / build_name(parts)
+        return {
+            optimise: measure_build(cpu, optimise, parts, place / optimise)
             for optimise in OPTIMISATIONS
         }
-        for parts in builds()
-    }
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        every = builds()
+        return dict(zip(map(build_name, every), pool.map(one, every), strict=True))
 
 
 def compact_json(value: object, indent: int = 0) -> str:

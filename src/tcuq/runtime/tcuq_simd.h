@@ -198,9 +198,12 @@ static inline int32_t tcuq_saturate_13(int32_t value)
     if ((tcuq_scale_up(value, 19u) >> 19) == value) { /* nearly always, and without constants to load */
         return value;
     }
-#endif
     value = (value > 4095) ? 4095 : value;
     return (value < -4096) ? -4096 : value;
+#else
+    value = (value > 4095) ? 4095 : value;
+    return (value < -4096) ? -4096 : value;
+#endif
 }
 
 /*@ assigns \nothing; ensures -128 <= \result <= 127; */
