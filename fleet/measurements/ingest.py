@@ -33,7 +33,8 @@ from tcuq_fleet.servers import Broker, Postgres
 from tcuq_fleet.store.batch import Batch
 from tcuq_fleet.store.claims import OPEN
 from tcuq_fleet.store.registry import Registry
-from tcuq_fleet.store.store import APPLY, COPY, STAGE, Store, apply_parameters
+from tcuq_fleet.store.statements import COPY, HISTORY, STAGE, UPDATE, statement_parameters
+from tcuq_fleet.store.store import Store
 
 BATCH = 20_000
 PAIRS = 5
@@ -80,7 +81,7 @@ class Bench:
     def bare(self, records: Array, connections: int) -> float:
         """Return records per second of COPY and the statement alone."""
         batches = np.array_split(stored_part(records), max(1, len(records) // BATCH))
-        encoded = [Batch.of([(batch, 1)]).to_copy_binary() for batch in batches]
+        encoded = [encoded_rows(batch) for batch in batches]
         threads = [
             threading.Thread(target=self._bare, args=(encoded[turn::connections],))
             for turn in range(connections)
@@ -99,7 +100,8 @@ class Bench:
                     cursor.execute(STAGE)
                     with cursor.copy(COPY) as copy:
                         copy.write(rows)
-                    cursor.execute(APPLY, {"round": 0, **apply_parameters(OPEN)})
+                    values = cursor.execute(UPDATE, statement_parameters(OPEN)).fetchone()
+                    cursor.execute(HISTORY, [(values or (0, []))[1]], prepare=False)
 
     @contextmanager
     def workers(self, count: int, command: list[str] | None = None) -> Iterator[None]:
@@ -116,6 +118,12 @@ class Bench:
         with psycopg.connect(self.postgres.url) as connection:
             ((value,),) = connection.execute(query).fetchall()
             return float(value)
+
+
+def encoded_rows(records: Array) -> bytes:
+    """Return records of site 1, each of another device, as COPY takes them."""
+    batch = Batch.of([(records, 1)])
+    return batch.to_copy_binary(np.arange(len(records)))
 
 
 def decoding() -> Row:
