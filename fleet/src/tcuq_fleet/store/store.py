@@ -117,8 +117,8 @@ class Store:
             acks[name] = batch.records[name]
         if devices := batch.devices_of_several_sites():
             signed = np.array(devices, np.uint64).view(np.int64).tolist()
-            rows = cursor.execute(SITES_OF, [signed]).fetchall()
-            batch.keep_sites({device % 2**64: site for device, site in rows})
+            known = cursor.execute(SITES_OF, [signed]).fetchall()
+            batch.keep_sites({device % 2**64: site for device, site in known})
         rows, rounds = batch.rounds()
         passes = 0
         for number in range(int(rounds.max(initial=-1)) + 1):
@@ -151,7 +151,7 @@ class Store:
             return rows[:0]
         index = {int(batch.records["device"][row]): int(row) for row in rows}
         again = AGAIN if statement is UPDATE else None
-        rest = []
+        rest: list[int] = []
         for device, *state, reason in cursor.execute(
             UNCHANGED, self._parameters | {"again": again}
         ):
