@@ -13,9 +13,11 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, LiteralString
 
+import httpx
 import numpy as np
 import psycopg
 
@@ -28,12 +30,13 @@ from fleet.tests.fixtures.load import (
     signed,
     stored_part,
 )
+from fleet.tests.fixtures.sender import wait_for
 from fleet.tests.fixtures.servers import fleet_command, private_servers, running_process
 from results.result import Row, figure, measure
 from tcuq.telemetry import Keys, decode
 from tcuq_fleet.judge.judge import count_evidence
 from tcuq_fleet.mqtt import PacketReader
-from tcuq_fleet.servers import Broker, Postgres
+from tcuq_fleet.servers import Broker, Postgres, free_port
 from tcuq_fleet.store.batch import Batch
 from tcuq_fleet.store.claims import OPEN
 from tcuq_fleet.store.registry import Registry
@@ -49,7 +52,7 @@ from tcuq_fleet.store.store import Store
 
 BATCH = 20_000
 WRITTEN: LiteralString = "SELECT pg_current_wal_lsn() - '0/0'"
-PAIRS = 5
+PAIRS = 3
 PAHO = "fleet.measurements.paho"
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
@@ -130,12 +133,22 @@ class Bench:
 
     @contextmanager
     def workers(self, count: int, command: list[str] | None = None) -> Iterator[None]:
-        """Run so many workers."""
+        """Run so many workers; the block begins when all subscribe."""
         log = self.postgres.folder / "ingest.log"
         with ExitStack() as stack:
             for _ in range(count):
-                stack.enter_context(running_process(command or self.command, log))
-            time.sleep(10)  # until all subscribe, on a busy machine too
+                port = free_port()
+                line = [*(command or self.command), "--http", str(port)]
+                stack.enter_context(running_process(line, log))
+                wait_for(partial(is_ready, port), 120)
+            yield
+
+    @contextmanager
+    def paho_worker(self) -> Iterator[None]:
+        """Run one worker over paho, which has no health page."""
+        line = [sys.executable, "-m", PAHO, self.postgres.url, str(self.broker.port)]
+        with running_process(line, self.postgres.folder / "paho.log"):
+            time.sleep(20)  # until it subscribes, on a busy machine too
             yield
 
     def number(self, query: LiteralString) -> float:
@@ -143,6 +156,14 @@ class Bench:
         with psycopg.connect(self.postgres.url) as connection:
             ((value,),) = connection.execute(query).fetchall()
             return float(value)
+
+
+def is_ready(port: int) -> bool:
+    """Return whether a worker is connected to its broker and its database."""
+    try:
+        return httpx.get(f"http://127.0.0.1:{port}/readyz", timeout=10).status_code == 200
+    except httpx.HTTPError:
+        return False
 
 
 def cpu_s(pid: int) -> float:
@@ -180,20 +201,18 @@ def parsing() -> Row:
 
 def single_rows(bench: Bench, records: int) -> Iterator[Row]:
     """Yield the rate of one record per message, by paho-mqtt and by our own client."""
-    paho = [sys.executable, "-m", PAHO, bench.postgres.url, str(bench.broker.port)]
-    for what, command, must in (
-        ("one worker over paho, one record per message", paho, 5_000),
-        ("one worker over mqtt5, one record per message", None, 5_000),
+    for library, running, count in (
+        ("paho", bench.paho_worker(), records // 5),
+        ("mqtt5", bench.workers(1), records),
     ):
-        rates = []
-        with bench.workers(1, command):
-            for _ in range(3):
-                count = records // 5 if command else records
-                rates.append(
-                    acknowledged_rate(bench.broker.port, bench.next_hour(count), 1, 60_000)
-                )
+        with running:
+            rates = [
+                acknowledged_rate(bench.broker.port, bench.next_hour(count), 1, 60_000)
+                for _ in range(3)
+            ]
         rate = statistics.median(rates)
-        yield Row(f"{what}, records per second", f"≥ {must:,}", f"{rate:,.0f}", rate >= must)
+        what = f"one worker over {library}, one record per message, records per second"
+        yield Row(what, "≥ 5,000", f"{rate:,.0f}", rate >= 5_000)
 
 
 def statement_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
@@ -218,25 +237,23 @@ def statement_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
 
 def gateway_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
     """Yield the rate of 200 records per message, beside the bare statement."""
-    for workers, must in ((1, 50_000), (2, 90_000)):
+    for workers in (1, 2):
         rates, ratios = [], []
         for _ in range(pairs):
             bare = bench.bare(bench.next_hour(records), workers)
             with bench.workers(workers):
-                rate = rate_by_messages(bench, records, workers)
-            rates.append(rate)
-            ratios.append(rate / bare)
+                rates.append(rate_by_messages(bench, records, workers))
+            ratios.append(rates[-1] / bare)
         rate, ratio = statistics.median(rates), statistics.median(ratios)
+        holds = rate >= 50_000 if workers == 1 else rate >= 90_000 or ratio >= 0.85
+        must = "≥ 50,000" if workers == 1 else "≥ 90,000, or ≥ 0.85 of the bare statement"
         what = f"{workers} worker{'s' * (workers > 1)}, 200 records per message, registry on"
+        yield Row(f"{what}, records per second", must, f"{rate:,.0f}", holds)
         yield Row(
-            f"{what}, records per second",
-            f"≥ {must:,}, or ≥ 0.85 of the bare statement",
-            f"{rate:,.0f}",
-            rate >= must or ratio >= 0.85,
-        )
-        yield figure(
             f"{what}, share of the bare statement, median of {pairs} pairs",
+            "≥ 0.75",
             f"{ratio:.2f} ({min(ratios):.2f} to {max(ratios):.2f})",
+            ratio >= 0.75,
         )
 
 
@@ -318,7 +335,7 @@ def large_rows(bench: Bench, records: int, large: int, pairs: int) -> Iterator[R
 
 def rows(*, short: bool) -> Iterator[Row]:
     """Yield all rows; short: a tenth of the devices, one pair."""
-    devices, records, pairs = (100_000, 60_000, 1) if short else (1_000_000, 300_000, PAIRS)
+    devices, records, pairs = (100_000, 60_000, 1) if short else (1_000_000, 120_000, PAIRS)
     load = os.getloadavg()[0]
     yield figure("load of this machine's two cores before the run", f"{load:.1f}")
     with private_servers(memory="4GB") as (postgres, broker):
