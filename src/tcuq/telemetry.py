@@ -111,7 +111,7 @@ class Decoded:
         return void
 
 
-# HMAC-SHA-256 of RFC 2104 by two plain hashes: `hmac.digest` takes half as long again, which workers
+# HMAC-SHA-256 (RFC 2104) by two plain hashes: `hmac.digest` takes half as long again, which workers
 # notice. A key of 32 bytes is filled up to a block of 64.
 _FILL = bytes(32)
 _INNER = bytes(value ^ 0x36 for value in range(256))
