@@ -50,6 +50,10 @@ class PahoLink:
         """Its loop does that."""
         self._client.loop_misc()
 
+    def publish(self, packets: bytes) -> None:
+        """Send packets of QoS 0."""
+        self.acknowledge([], packets)
+
     def receive(self, timeout_s: float) -> list[Message]:
         """What comes until nothing more does, or enough has."""
         self._client.loop(timeout_s)

@@ -79,32 +79,37 @@ def test_large_unsigned_numbers_are_stored(store: Store) -> None:
     assert sums(store)[1] == 160
 
 
-def test_concurrent_workers_count_once(database: str) -> None:
-    """Four workers that store the same shuffled records count each once."""
-    rng = np.random.default_rng(5)
-    records = np.concatenate(
-        [
-            record(device, boot, sequence, 100 * (sequence + 1))
-            for device in range(50)
-            for boot in (1, 2)
-            for sequence in range(4)
-        ]
-    )
-    # A device sends nothing of a boot until the previous boot is acknowledged.
-    first, second = records[records["boot"] == 1], records[records["boot"] == 2]
+@pytest.mark.parametrize("workers", [2, 4, 8])
+def test_concurrent_workers_count_once_and_never_deadlock(database: str, workers: int) -> None:
+    """Workers that store overlapping records of known and new devices at once count each once.
+
+    Devices appear while others are updated, and some batches hold two boots of a device.
+    """
+    rng = np.random.default_rng(workers)
+    known = np.concatenate([record(device, 1, 0, 100) for device in range(200)])
+    with Store(database) as store:
+        put(store, known)
     failures: list[BaseException] = []
 
-    def work(part: Array, order: Array) -> None:
+    def work(batches: list[Array]) -> None:
         try:
             with Store(database) as store:
-                for chunk in np.array_split(part[order], 10):
-                    put(store, chunk)
+                for batch in batches:
+                    put(store, batch)
         except psycopg.Error as error:
             failures.append(error)
 
-    for part in (first, second):
+    for step in range(1, 6):
+        records = np.repeat(known, 2)
+        records = np.concatenate([records, records])
+        records["device"] = np.arange(len(records)) // 2 + 40 * step
+        records["boot"] = np.arange(len(records)) % 2 + 2 * step
+        batches = [
+            records[np.repeat(rng.random(len(records) // 2) < 0.5, 2)] for _ in range(4 * workers)
+        ]
+        batches[-1] = records
         threads = [
-            threading.Thread(target=work, args=(part, rng.permutation(len(part)))) for _ in range(4)
+            threading.Thread(target=work, args=(batches[turn::workers],)) for turn in range(workers)
         ]
         for thread in threads:
             thread.start()
@@ -112,7 +117,7 @@ def test_concurrent_workers_count_once(database: str) -> None:
             thread.join()
     assert not failures
     with Store(database) as store:
-        assert sums(store)[1] == 50 * 2 * 400
+        assert sums(store)[:2] == (200 + 5 * 800, 100 * (200 + 5 * 800))
 
 
 def test_a_batch_that_fails_leaves_nothing(store: Store) -> None:

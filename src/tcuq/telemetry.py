@@ -4,6 +4,7 @@
 The bytes are untrusted: a record that breaks a rule is refused with a reason, without an exception.
 """
 
+import hashlib
 import hmac
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -110,6 +111,26 @@ class Decoded:
         return void
 
 
+# HMAC-SHA-256 (RFC 2104) by two plain hashes: `hmac.digest` takes half as long again, which workers
+# notice. A key of 32 bytes is filled up to a block of 64.
+_FILL = bytes(32)
+_INNER = bytes(value ^ 0x36 for value in range(256))
+_OUTER = bytes(value ^ 0x5C for value in range(256))
+
+
+def _hmac(key: bytes, message: bytes) -> bytes:
+    """Return the HMAC-SHA-256 of a message by a key of 32 bytes."""
+    block = key + _FILL
+    inner = hashlib.sha256(block.translate(_INNER) + message).digest()
+    return hashlib.sha256(block.translate(_OUTER) + inner).digest()
+
+
+def _started(key: bytes) -> "tuple[hashlib._Hash, hashlib._Hash]":
+    """Return inner and outer hash of an HMAC by a key of 32 bytes, for copies to go on from."""
+    block = key + _FILL
+    return hashlib.sha256(block.translate(_INNER)), hashlib.sha256(block.translate(_OUTER))
+
+
 class Keys:
     """Master keys by id, from which each device's key is derived (HKDF-SHA-256, RFC 5869).
 
@@ -138,7 +159,8 @@ class Keys:
                     f" got {len(master)}"
                 )
         self._derive = {
-            key_id: hmac.digest(bytes(32), master, "sha256") for key_id, master in masters.items()
+            key_id: _started(hmac.digest(bytes(32), master, "sha256"))
+            for key_id, master in masters.items()
         }
         self.device_key: Callable[[int, int], bytes] = lru_cache(maxsize=1 << 17)(self._device_key)
 
@@ -158,8 +180,10 @@ class Keys:
         return self._derived(b"tcuq profile", key_id, device)
 
     def _derived(self, purpose: bytes, key_id: int, device: int) -> bytes:
-        info = purpose + device.to_bytes(8, "little")
-        return hmac.digest(self._derive[key_id], info + b"\x01", "sha256")
+        inner, outer = (half.copy() for half in self._derive[key_id])
+        inner.update(purpose + device.to_bytes(8, "little") + b"\x01")
+        outer.update(inner.digest())
+        return outer.digest()
 
     def tag(self, key_id: int, device: int, signed: bytes) -> bytes:
         """Return the 12-byte tag that authenticates these bytes as the device's."""
@@ -170,7 +194,7 @@ class Keys:
         data, size, key = rows.tobytes(), rows.shape[1], self.device_key
         pairs = zip(key_ids.tolist(), devices.tolist(), range(0, len(data), size), strict=True)
         tags = [
-            hmac.digest(key(key_id, device), data[at : at + size], "sha256")[:TAG_BYTES]
+            _hmac(key(key_id, device), data[at : at + size])[:TAG_BYTES]
             for key_id, device, at in pairs
         ]
         return np.frombuffer(b"".join(tags), np.uint8).reshape(-1, TAG_BYTES)

@@ -18,7 +18,6 @@ MAX_BOOTS = 8  # of one device in a batch
 
 # The stage table's columns in order; binary COPY writes each after its length.
 COLUMNS: tuple[tuple[str, str], ...] = (
-    ("round", ">i2"),
     *((name, ">i8") for name in ("device", "boot", "sequence")),
     *((name, ">i8") for name in ("steps", "abstained", "denied", "exceeded")),
     *((name, ">i4") for name in ("profile", "firmware", "site", "alarms", "epoch")),
@@ -129,13 +128,11 @@ class Batch:
         valid = numbers < MAX_BOOTS
         return rows[valid], numbers[valid].astype(np.int16)
 
-    def to_copy_binary(self) -> bytes:
+    def to_copy_binary(self, stored: NDArray[np.intp]) -> bytes:
         """Encode the rows to store for PostgreSQL's COPY in binary format."""
-        staged, rounds = self.rounds()
-        rows = np.full(len(staged), _EMPTY_ROW, _ROW)
-        rows["round"], rows["site"] = rounds, self.sites[staged]
-        rows["trust"] = self.trust[staged]
-        records = self.records if len(staged) == len(self.records) else self.records[staged]
+        rows = np.full(len(stored), _EMPTY_ROW, _ROW)
+        rows["site"], rows["trust"] = self.sites[stored], self.trust[stored]
+        records = self.records if len(stored) == len(self.records) else self.records[stored]
         for name, kind in COLUMNS:
             if name in (RECORD.names or ()):
                 column = records[name]
