@@ -47,7 +47,7 @@ def test_the_command_line_wins_over_environment_over_file(
     monkeypatch.setenv("TCUQ_FLEET_SILENT_AFTER", "100")
     monkeypatch.setenv("TCUQ_FLEET_LEVEL", "0.2")
     options = parse("judge", "--config", config, "--level", "0.05")
-    assert (options.database, options.silent_after) == ("postgresql://db.example/fleet", 100)
+    assert (options.database, options.silent_after) == (["postgresql://db.example/fleet"], 100)
     assert (options.level, options.log_format, options.every) == (0.05, "json", 3600)
     assert options.webhook == ["https://one.example/a,b", "https://two.example"]
     options = parse("judge", "--config", config, "--webhook", "https://a/,b", "--webhook", "c")

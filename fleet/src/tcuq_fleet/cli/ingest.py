@@ -65,7 +65,7 @@ class Ingest(HttpOptions, Claims, KeysOptions, BrokerOptions, DatabaseOptions, C
         address, keys = self.broker_address(), self.read_keys()
         filters = shared_filters(self.mount_point)
         worker = Worker(
-            self.connection,
+            self.databases,
             lambda: MqttClient(address, filters, optional=FILTERS, mount_point=self.mount_point),
             validator=self._validator(keys, authenticated=address.certificate is not None),
             claims=self,
@@ -98,7 +98,7 @@ class Ingest(HttpOptions, Claims, KeysOptions, BrokerOptions, DatabaseOptions, C
         metrics = worker.metrics
         servers = [self.start_http(create_health_app(metrics), self.http, self.http_host)]
         if self.records_http is not None:
-            ingest = HttpIngest(self.connection, self._validator(keys, authenticated=False), self)
+            ingest = HttpIngest(self.databases, self._validator(keys, authenticated=False), self)
             app = create_app(ingest, metrics)
             server = self.start_http(app, self.records_http, self.records_host, MAX_OPEN)
             metrics.connections_refused.set_function(lambda: server.refused if server else 0)

@@ -6,7 +6,7 @@ verdict of another's. A device without enough past epochs, or without enough cal
 tested. Groups of which half the devices or more changed stand for their devices.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString, Self
@@ -87,7 +87,7 @@ class ChangeJudgement:
     owners: list[int]
     tested: Array
     discoveries: list[Discovery]
-    groups: list[GroupKey]  # of which half the devices or more changed
+    groups: dict[GroupKey, int]  # of which half the devices or more changed: so many
 
     @property
     def changed(self) -> int:
@@ -97,29 +97,32 @@ class ChangeJudgement:
     @classmethod
     def none(cls) -> Self:
         """Return the judgement while no device can be tested."""
-        return cls([], np.empty(0, np.int64), [], [])
+        return cls([], np.empty(0, np.int64), [], {})
 
 
 def judge_changes(
-    connection: Connection[Any],
+    connections: Sequence[Connection[Any]],
     level: float,
     since: datetime,
     owners_of_sites: Mapping[int, int],
     active: frozenset[GroupKey] = frozenset(),
 ) -> ChangeJudgement:
     """Fold new epochs into the store, judge every owner's devices and list the changed ones."""
-    change_store.update(connection)
-    connection.execute("DELETE FROM changed")
+    change_store.update(connections, active)
+    for connection in connections:
+        connection.execute("DELETE FROM changed")
     references = {
         key: pair
-        for key, pair in change_store.references(connection).items()
+        for key, pair in change_store.references(connections[0]).items()
         if pair[0].sum() >= MIN_REFERENCE
     }
     if not references:
         return ChangeJudgement.none()
-    with connection.cursor(binary=True) as cursor:
-        parts = cursor.execute(COUNT, {"since": since}).fetchall()
-    rows = np.frombuffer(b"".join(part for (part,) in parts), _ROW)
+    parts = []
+    for connection in connections:
+        with connection.cursor(binary=True) as cursor:
+            parts += [part for (part,) in cursor.execute(COUNT, {"since": since})]
+    rows = np.frombuffer(b"".join(parts), _ROW)
     bits_q8 = np.full(len(rows), -1, np.int64)
     for (owner, profile), pair in references.items():
         peers = np.flatnonzero((rows["owner"] == owner) & (rows["profile"] == profile))
@@ -131,8 +134,9 @@ def judge_changes(
     discoveries = discover_each(part, bits_q8, devices, tested, level)
     cutoffs = np.array([_cutoff(discovery) for discovery in discoveries], np.int64)
     flagged = bits_q8 >= cutoffs[part]
-    _list(connection, since, references, dict(zip(owners.tolist(), cutoffs, strict=True)))
-    groups: list[GroupKey] = []
+    for connection in connections:
+        _list(connection, since, references, dict(zip(owners.tolist(), cutoffs, strict=True)))
+    groups: dict[GroupKey, int] = {}
     if flagged.any():
         groups = _groups(rows, flagged, devices, owners_of_sites, active)
     return ChangeJudgement(owners.tolist(), tested, discoveries, groups)
@@ -189,8 +193,11 @@ def _groups(
     devices: Array,
     owners: Mapping[int, int],
     active: frozenset[GroupKey],
-) -> list[GroupKey]:
-    """Return the few groups that explain the changed devices: half of each changed, or more."""
+) -> dict[GroupKey, int]:
+    """Return the few groups that explain the changed devices, and how many of each changed.
+
+    Half of each changed, or more.
+    """
     columns = [rows[name].astype(np.int64) for name in ("profile", "firmware", "site")]
     table = np.stack([*columns, flagged.astype(np.int64), devices], axis=1)
     counts = EvidenceCounts(table, owners)
@@ -203,4 +210,5 @@ def _groups(
         return np.asarray((size >= MIN_DEVICES) & (2 * hit >= size))
 
     named = cover(counts, hits, sizes, half_changed, active)
-    return [counts.groups[at] for at in np.flatnonzero(named)]
+    changed = counts.by_group(hits)
+    return {counts.groups[at]: int(changed[at]) for at in np.flatnonzero(named)}

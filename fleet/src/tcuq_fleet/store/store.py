@@ -19,7 +19,8 @@ from tcuq_fleet.store.batch import COLUMNS, FORBIDDEN, Batch, Part
 from tcuq_fleet.store.claims import OPEN, Claims
 from tcuq_fleet.store.connection import INGEST, connect
 from tcuq_fleet.store.dead_letters import MAX_PER_BATCH, DeadLetter, DeadLetters
-from tcuq_fleet.store.sites import Gateway, Gateways, Sites
+from tcuq_fleet.store.places import ALONE, Place, guard
+from tcuq_fleet.store.sites import FirstDatabase, Gateway, Gateways, Sites
 from tcuq_fleet.wire import ACK
 
 _TYPES = {">i2": "smallint", ">i4": "integer", ">i8": "bigint"}
@@ -188,9 +189,16 @@ ON CONFLICT (device) DO UPDATE SET site = excluded.site, boot = excluded.boot,
 class Store:
     """Writes to the fleet's tables through its own connection; `database` is libpq's string."""
 
-    def __init__(self, database: str, claims: Claims = OPEN) -> None:
+    def __init__(
+        self,
+        database: str,
+        claims: Claims = OPEN,
+        place: Place = ALONE,
+        first: FirstDatabase | None = None,
+    ) -> None:
         self.connection: Connection[Any] = connect(database, INGEST)
-        self._sites = Sites(claims)
+        self._place = place
+        self._sites = Sites(claims, first)
         self._gateways = Gateways()
         self._dead_letters = DeadLetters()
         self._parameters = apply_parameters(claims)
@@ -268,6 +276,7 @@ class Store:
         staged, rounds = batch.rounds()
         if not staged.size:
             return acks
+        guard(cursor, self._place)
         cursor.execute(STAGE)
         with cursor.copy(COPY) as copy:
             copy.write(batch.to_copy_binary())
