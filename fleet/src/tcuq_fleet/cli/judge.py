@@ -104,8 +104,9 @@ class Judge(HttpOptions, Rules, DatabaseOptions, Command):
             if not attempt(database, receiver)
         }
         if failed:
+            hosts = ", ".join(sorted(failed))
             raise FleetError(
-                f"alarms could not be delivered to {', '.join(sorted(failed))}: the next judgement retries"
+                f"alarms could not be delivered to {hosts}: the next judgement retries"
             )
 
     def _print(self, judgement: "Judgement") -> None:

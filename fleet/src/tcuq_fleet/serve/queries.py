@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from tcuq_fleet.serve.database import Session
-from tcuq_fleet.serve.identifiers import Group
+from tcuq_fleet.serve.identifiers import Group, device_number
 from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId, firmware_name, profile_name
 
 PAGE = 50  # rows per page of a list
@@ -363,7 +363,7 @@ def single_groups(session: Session, judgement: int) -> list[GroupRow]:
 def choices(session: Session, judgement: int) -> list[Group]:
     """Return what a filter offers: profiles, firmware versions and sites."""
     sites = [row.group for row in single_groups(session, judgement) if row.site is not None]
-    releases = session.tuples("releases", _RELEASES, {"limit": MAX_CHOICES})
+    releases = session.of_all("releases", _RELEASES, {"limit": MAX_CHOICES})
     profiles = dict.fromkeys(Group(profile=profile_name(profile)) for profile, _ in releases)
     firmwares = dict.fromkeys(Group(firmware=firmware_name(code)) for _, code in releases)
     return [*profiles, *firmwares, *sites]
@@ -397,8 +397,8 @@ def discovered_by_group(
                 None if firmware is None else firmware_name(firmware),
                 site,
             )): devices
-            for profile, firmware, site, owner, devices in session.tuples(
-                "discovered", _DISCOVERED, values
+            for profile, firmware, site, owner, devices in session.sums(
+                "discovered", _DISCOVERED, values, 4
             )
         }  # fmt: skip
 
@@ -414,7 +414,7 @@ def count_suspects(
 ) -> int:
     """Return how many suspects of a group have at least their owner's evidence."""
     values = {"judgement": judgement, **_cutoffs(cutoffs_q8), **group.numbers}
-    ((count,),) = session.tuples("suspect_count", _SUSPECT_COUNT, values)
+    ((count,),) = session.sums("suspect_count", _SUSPECT_COUNT, values, 0)
     return int(count)
 
 
@@ -435,20 +435,27 @@ def suspects(
         "offset": (page - 1) * limit,
         **group.numbers,
     }
-    return session.rows(Suspect, "suspects", _SUSPECTS, values)
+    return session.page(Suspect, "suspects", _SUSPECTS, values, _suspects_order)
+
+
+def _suspects_order(suspect: Suspect) -> tuple[float, int]:
+    return -suspect.evidence_bits, device_number(suspect.device)
 
 
 def hours(session: Session, group: Group, count: int) -> list[Hour]:
     """Return the last hours, including the current one."""
     values = {"hours": count, **group.numbers}
     if group.site is not None:
-        return session.rows(Hour, "site_hours", _SITE_HOURS, values)
-    return session.rows(Hour, "hours", _HOURS, values)
+        rows = session.sums("site_hours", _SITE_HOURS, values, 1)
+    else:
+        rows = session.sums("hours", _HOURS, values, 1)
+    return [Hour(*row) for row in sorted(rows)]
 
 
 def adoption(session: Session, count: int) -> list[FirmwareHour]:
     """Return the records of each firmware version in the last hours."""
-    return session.rows(FirmwareHour, "adoption", _ADOPTION, {"hours": count})
+    rows = session.sums("adoption", _ADOPTION, {"hours": count}, 2)
+    return [FirmwareHour(*row) for row in sorted(rows)]
 
 
 def profiles_in_use(session: Session) -> list[ProfileUse]:

@@ -27,7 +27,7 @@ HASH: LiteralString = """
 (((device & 4294967295) * 668265263 + ((device >> 32) & 4294967295) * 374761393) >> 32)
 """
 GUARD: LiteralString = (
-    f"SELECT pg_advisory_xact_lock_shared({LOCK}); SELECT place, databases FROM place"
+    f"SELECT pg_advisory_xact_lock_shared({LOCK}); SELECT place, databases FROM place"  # noqa: S608
 )
 _ASSIGN: LiteralString = "UPDATE place SET place = %s, databases = %s"
 

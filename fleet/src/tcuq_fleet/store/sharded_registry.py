@@ -8,13 +8,14 @@ acts on them need all: while one is away they fail, and may be repeated.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from datetime import datetime
+from math import isfinite
 from typing import Any, Self
 
 import numpy as np
 import psycopg
 from psycopg import Connection
 
-from tcuq_fleet.store.connection import MIGRATE, Use, parameters
+from tcuq_fleet.store.connection import MIGRATE, Use, parameters, time_limit
 from tcuq_fleet.store.directory import copy_directory
 from tcuq_fleet.store.places import Place, check_count, guard, place_of
 from tcuq_fleet.store.registry import Enrolment, Entry, Registry
@@ -111,4 +112,6 @@ class ShardedRegistry:
                 autocommit=True, **parameters(self._databases[at], self._use)
             )
             self._connections[at] = self._stack.enter_context(connection)
+            if isfinite(self._use.limit_s):
+                self._stack.enter_context(time_limit(connection, self._use.limit_s))
         return self._connections[at]
