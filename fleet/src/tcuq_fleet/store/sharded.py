@@ -167,8 +167,9 @@ def joined(results: Sequence[tuple[Batch, Acks]], rows: Sequence[Rows]) -> tuple
     index = np.empty(sum(len(of) for of in rows), np.intp)
     for batch, of, start in zip(batches, rows, starts.tolist(), strict=False):
         index[of] = batch.rows + start
-    columns = [
+    records, sites, trust, reasons = (
         np.concatenate([getattr(batch, name) for batch in batches])
         for name in ("records", "sites", "trust", "reasons")
-    ]
-    return Batch(*columns, index), np.concatenate([acks for _, acks in results])
+    )
+    acks = np.concatenate([acks for _, acks in results])
+    return Batch(records, sites, trust, reasons, index), acks
