@@ -22,11 +22,12 @@ APART := tests/firmware tests/statistical tools/tests/device tools/tests/fuzz to
 BARE := statistical-short licences lint imports
 DEBIAN := emulated fleet-short proof-short compilers cppcheck seeded-bugs fuzz-runtime fuzz-uplink fuzz-blob fuzz-slots \
   types wheel docs
-POOL := $(BARE) $(DEBIAN) bench-quick
+BENCH := bench-quick
+POOL := $(BARE) $(DEBIAN) $(BENCH)
 ifdef FRESH
 $(BARE): | setup-all
 $(DEBIAN) data: | setup-all tools
-bench-quick: | data
+$(BENCH): | data
 endif
 
 .PHONY: $(shell sed -n 's/^\([a-z-]*\):.*\#\# .*/\1/p' $(MAKEFILE_LIST))

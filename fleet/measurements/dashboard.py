@@ -15,7 +15,7 @@ from fleet.tests.fixtures.seed import seed
 from fleet.tests.fixtures.sender import wait_for
 from fleet.tests.fixtures.servers import fleet_command, private_postgres, running_process
 from results.result import ROOT, Row, arguments, report
-from tcuq_fleet.serve import alarm_queries, levels, queries
+from tcuq_fleet.serve import alarm_queries, group_queries, levels, queries
 from tcuq_fleet.serve import device as devices
 from tcuq_fleet.serve.database import Reader, Session
 from tcuq_fleet.serve.identifiers import ALL_DEVICES, Group
@@ -121,14 +121,14 @@ def _query_page(session: Session, group: Group, level: float | None, hours: int)
     alarm_queries.alarm_counts(session)
     alarm_queries.alarms(session, "device", queries.MAX_PAGE)
     alarm_queries.alarms(session, None, 1)
-    queries.named_groups(session, judged.judgement)
+    group_queries.named_groups(session, judged.judgement)
     if group.parts:
-        own = queries.judged_group(session, judged, group)
+        own = group_queries.judged_group(session, judged, group)
         levels.count_discoveries(session, judged, finding, [own] if own else [])
-        queries.cohorts(session, judged.judgement, group)
+        group_queries.cohorts(session, judged.judgement, group)
         alarm_queries.alarms_of_group(session, group)
     for page in (1, queries.MAX_PAGE):
-        queries.suspects(session, judged.judgement, finding.cutoffs_q8, group, page=page)
+        group_queries.suspects(session, judged.judgement, finding.cutoffs_q8, group, page=page)
 
 
 def picture(browser: Browser, address: str) -> None:

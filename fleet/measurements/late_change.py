@@ -2,8 +2,8 @@
 """Drift 20 hours into a device's eleventh epoch: how soon the verdict "changed" finds it.
 
 Simulated devices run the firmware's code; their records go through the store and the judge, as in
-fleet_late_drift. Beside it, in the same fleets: how soon "unlike calibration" does, the verdict of
-0.2.0. Devices here differ from calibration in nothing but drift, which suits that verdict best.
+fleet_late_drift. Beside it, in the same fleets: how soon the verdict "unlike calibration" does.
+Devices here differ from calibration in nothing but drift, which suits that verdict best.
 """
 
 from dataclasses import dataclass, field
@@ -75,8 +75,8 @@ def rows_of(server: Postgres, fleets: int, steps: int) -> list[Row]:
     enough = all(changed[at] >= LEAST_RATIO * before[at] for at in (0, 2))
     return [
         Row(
-            f"{over}: share changed after 2, 8 and 24 h, % (unlike calibration, as 0.2.0)",
-            f"after 2 and 24 h ≥ {LEAST_RATIO} of 0.2.0's",
+            f"{over}: share changed after 2, 8 and 24 h, % (unlike calibration)",
+            f"after 2 and 24 h ≥ {LEAST_RATIO} of the latter",
             f"{listed} ({beside})",
             enough,
         ),

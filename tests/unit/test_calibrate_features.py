@@ -163,9 +163,9 @@ def test_wide_features_are_projected_on_an_orthonormal_frame(synthetic: Syntheti
 
 def test_features_that_tell_no_class_are_left_out_first() -> None:
     """Noise goes before features that tell classes, and of two copies one goes before both."""
-    told, labels = clusters(3000, 6)
+    telling, labels = clusters(3000, 6)
     noise = np.random.default_rng(1).normal(size=(3000, 3))
-    features = np.column_stack([noise[:, :2], told, told[:, 0], noise[:, 2]])
+    features = np.column_stack([noise[:, :2], telling, telling[:, 0], noise[:, 2]])
     stream = tcuq.Stream(0.1 + 0.7 * np.eye(3)[labels], features)
     assert fit_selection(stream, 10) is None
     assert fit_selection(stream, 6) in ((2, 3, 4, 5, 6, 7), (3, 4, 5, 6, 7, 8))

@@ -103,8 +103,8 @@ def tested(
     version = ["--python-version", interpreter.version, "--only-binary", ":all:", "--quiet"]
     subprocess.run([*uv(), "pip", "install", "--target", site, *version, *wheels], check=True)
     done = interpreter.run(["-c", command], interpreter.root or site, site)
-    said = done.stdout.strip() or done.stderr.strip()[-200:]
-    return Row(what, "passes", said, done.returncode == 0)
+    output = done.stdout.strip() or done.stderr.strip()[-200:]
+    return Row(what, "passes", output, done.returncode == 0)
 
 
 def free_threaded_row(python: Path, built: Built, folder: Path) -> Row:
@@ -117,9 +117,9 @@ def free_threaded_row(python: Path, built: Built, folder: Path) -> Row:
     done = subprocess.run(
         [clean / "bin/python", "-c", command], capture_output=True, text=True, check=False
     )
-    said = " ".join(done.stdout.split()) or done.stderr.strip()[-200:]
+    output = " ".join(done.stdout.split()) or done.stderr.strip()[-200:]
     what = f"source package builds and passes the test command on free-threaded {FREE_THREADED}"
-    return Row(what, "passes, GIL off", said, done.returncode == 0 and said.endswith("False"))
+    return Row(what, "passes, GIL off", output, done.returncode == 0 and output.endswith("False"))
 
 
 def no_compiler_row(built: Built, folder: Path) -> Row:
@@ -129,9 +129,9 @@ def no_compiler_row(built: Built, folder: Path) -> Row:
     command = [clean / "bin/python", "-m", "pip", "install", "--no-binary", "tcuq", built.sdist]
     environment = {"PATH": str(clean / "bin"), "HOME": str(folder)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    said = done.stdout + done.stderr
-    named = done.returncode != 0 and all(word in said for word in INSTALL)
-    measured = "names the packages to install" if named else said[-300:]
+    output = done.stdout + done.stderr
+    named = done.returncode != 0 and all(word in output for word in INSTALL)
+    measured = "names the packages to install" if named else output[-300:]
     return Row("source package without a compiler", "says what to install", measured, named)
 
 

@@ -21,7 +21,7 @@ from tools.public_types import LEAST, completeness
 
 LANGUAGES = {"py": "Python", "pyi": "Python", "c": "C", "h": "C", "cpp": "C", "S": "C", "js": "JS"}
 GENERATED = {"examples/keyword-spotting/weights.h"}
-# Version 0.2.0 before it was split into three products.
+# Before the split into three products.
 LINES_BEFORE, TESTS_BEFORE = 100_627, 5_523
 MOST_TESTS, MOST_MENU = 3_300, 45
 

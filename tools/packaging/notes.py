@@ -34,12 +34,12 @@ def check_tag(tag: str, version: str) -> None:
 
 def main() -> None:
     """Print the notes; with a tag, check it first."""
-    found = VERSION.search((ROOT / "src/tcuq/version.py").read_text("utf-8"))
-    if found is None:
+    version = VERSION.search((ROOT / "src/tcuq/version.py").read_text("utf-8"))
+    if version is None:
         raise SystemExit("src/tcuq/version.py must define __version__")
     for tag in sys.argv[1:2]:
-        check_tag(tag, found[1])
-    sys.stdout.write(notes((ROOT / "CHANGELOG.md").read_text("utf-8"), found[1]))
+        check_tag(tag, version[1])
+    sys.stdout.write(notes((ROOT / "CHANGELOG.md").read_text("utf-8"), version[1]))
 
 
 if __name__ == "__main__":

@@ -92,8 +92,8 @@ def _job(
 def reason(title: str) -> str | None:
     """Return why a job or a command is not run here, by the first words of its name."""
     listed: dict[str, str] = tomllib.loads(REASONS.read_text("utf-8"))
-    found = [why for start, why in listed.items() if title.startswith(start)]
-    return found[-1] if found else None
+    reasons = [why for start, why in listed.items() if title.startswith(start)]
+    return reasons[-1] if reasons else None
 
 
 class Place:

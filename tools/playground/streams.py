@@ -10,13 +10,14 @@ import contextlib
 import io
 import json
 import os
-import runpy
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ class Bundle:
 
 
 def keywords() -> Bundle:
-    """Words of 12 people, and four faults of their microphone at three severities."""
+    """Return words of 12 people, and four faults of their microphone at three severities."""
     make = ("make", "-C", str(EXAMPLE), "build/network.so", f"PYTHON={sys.executable}")
     subprocess.run(make, check=True, stdout=subprocess.DEVNULL)
     before, fault, after = slice(0, 400), slice(400, 640), slice(800, 960)
@@ -75,7 +76,7 @@ def keywords() -> Bundle:
 
 
 def gas() -> Bundle:
-    """A gas sensor's reading as it drifts over months."""
+    """Return a gas sensor's reading as it drifts over months."""
     script = _run("gas_regression")
     months = {"months 11 to 13": 3, "months 14 and 15": 4, "months 17 to 20": 6}
     steps = 400
@@ -90,7 +91,7 @@ def gas() -> Bundle:
 
 
 def wake() -> Bundle:
-    """A wake word, and something that covers the microphone."""
+    """Return a wake word's sounds, and the same with something that covers the microphone."""
     script = _run("wake_word")
     begin, rate = script["COVERED"] * 16_000, 16_000
     room = script["sound"].copy()
@@ -124,6 +125,7 @@ def _heard(end: float, spoken: Iterable[int]) -> float:
 
 def _run(script: str) -> dict[str, Any]:
     """Run a script of the gallery and return its names."""
+    module = ModuleType(script)
     data = Path(os.environ.get("TCUQ_DATA", "../shared/data")).resolve()
     os.environ |= {"TCUQ_DATA": str(data), "MPLBACKEND": "Agg"}
     with (
@@ -131,7 +133,8 @@ def _run(script: str) -> dict[str, Any]:
         contextlib.chdir(folder),
         contextlib.redirect_stdout(io.StringIO()),
     ):
-        return runpy.run_path(str(GALLERY / f"{script}.py"))
+        SourceFileLoader(script, str(GALLERY / f"{script}.py")).exec_module(module)
+    return vars(module)
 
 
 def _loaded(arrays: dict[str, Any]) -> tcuq.Stream:

@@ -31,8 +31,8 @@ def cached(source: str, prove: Callable[[], wp.Proof]) -> wp.Proof:
 
 def _name(source: str) -> str:
     """Return a digest of all that the proof depends on, and of no comment or unused function."""
-    asked = (source, wp.versions(), wp.COMMAND, wp.seconds(source), list(wp.runs(source)),
+    key = (source, wp.versions(), wp.COMMAND, wp.seconds(source), list(wp.runs(source)),
              wp.unseen(source), wp.GAPS.pattern, wp.parsed(source))  # fmt: skip
-    digest = hashlib.sha256(repr(asked).encode())
+    digest = hashlib.sha256(repr(key).encode())
     digest.update(Path(fewer_axioms.__file__).read_bytes())
     return digest.hexdigest()

@@ -29,7 +29,7 @@ SETTINGS = ((0.01, 0.02, 14), (0.1, 0.15, 20), (0.3, 0.5, 17))  # alpha, budget,
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page, built."""
+    """Build the page."""
     return build(tmp_path_factory.mktemp("playground") / "app.html")
 
 
@@ -130,8 +130,8 @@ def test_own_files_decide_as_the_command_line(
             assert give(view.page, profile, tmp_path / name) == ""
             assert differing_columns(tmp_path, view.page) == []
             assert view.page.is_disabled("#alpha")
-        kept = tcuq.Stream.load(tmp_path / "stream.npz")
-        assert kept.starts.tolist() == [0, 200]
+        stream = tcuq.Stream.load(tmp_path / "stream.npz")
+        assert stream.starts.tolist() == [0, 200]
 
 
 def broken_files(folder: Path) -> dict[str, str]:
@@ -180,7 +180,7 @@ def test_broken_files_are_refused_in_one_line(
 
 
 def accessible(view: View, axe: str) -> bool:
-    """Whether axe finds nothing, nothing is cut off, and the page asks for nothing."""
+    """Return whether axe finds nothing, nothing is cut off and nothing is requested."""
     assert view.complaints == []
     assert axe_faults(view.page, axe) == []
     return bool(view.page.evaluate("document.documentElement.scrollWidth <= innerWidth"))

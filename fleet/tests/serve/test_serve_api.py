@@ -20,7 +20,7 @@ def test_responses_follow_the_description(postgres: Postgres) -> None:
     with live(database) as address:
         result = fuzz(address)
     assert result.returncode == 0, result.stdout + result.stderr
-    assert "Tested: 14" in result.stdout
+    assert "Tested: 15" in result.stdout
 
 
 def fuzz(address: str) -> "subprocess.CompletedProcess[str]":

@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from tcuq_fleet.judge.ebh import discover
-from tcuq_fleet.serve import levels, queries
+from tcuq_fleet.serve import group_queries, levels, queries
 from tcuq_fleet.serve.database import Reader, Session
 from tcuq_fleet.serve.identifiers import ALL_DEVICES, Group
 
@@ -78,7 +78,7 @@ def test_a_groups_discoveries_are_its_devices(
 ) -> None:
     """A group of one, two or three identifiers has its devices' discoveries at any level."""
     finding = levels.finding_at(session, judgement, level)
-    row = queries.judged_group(session, judgement, group)
+    row = group_queries.judged_group(session, judgement, group)
     assert row is not None
     assert finding.least_q8 is not None
     (ranked,) = levels.count_discoveries(session, judgement, finding, [row])
@@ -100,9 +100,9 @@ def test_suspects_are_listed_completely_and_in_order(
 ) -> None:
     """The pages list every discovered device once, by decreasing evidence."""
     finding = levels.finding_at(session, judgement, 0.01)
-    listed: list[queries.Suspect] = []
+    listed: list[group_queries.Suspect] = []
     for page in range(1, 100):
-        rows = queries.suspects(
+        rows = group_queries.suspects(
             session, judgement.judgement, finding.cutoffs_q8, ALL_DEVICES, page=page
         )
         listed += rows

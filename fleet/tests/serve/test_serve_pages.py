@@ -30,7 +30,7 @@ def text_of(page: str) -> str:
         ("/?hours=168", "Records per hour"),
         ("/", "half are found within 2 h"),
         ("/", "Firmware in use"),
-        ("/", r"Profiles in use .* Silent [0-9a-f]{8} [\d,]+ \d+\.\d %"),
+        ("/", r"Profile Devices Share Silent [0-9a-f]{8} [\d,]+ \d+\.\d %"),
         ("/registry", "Devices that were enrolled"),
         ("/group?firmware=1.8.0", "The group as a whole is unlike calibration"),
         ("/group?firmware=1.8.0&site=tromso", "Firmware 1.8.0, site tromso"),

@@ -78,11 +78,11 @@ def tenants(postgres: Postgres) -> Iterator[Tenants]:
         connection.execute("UPDATE devices SET evidence = 90 WHERE abs(device) % 150 = 0")
         judge(connection, Rules())
         rows = connection.execute(
-            "SELECT owners.name, max(to_hex(device)) FROM suspects JOIN sites USING (site)"
-            " JOIN owners USING (owner) GROUP BY 1"
+            "SELECT owners.name, max(to_hex(device)) FROM suspects JOIN owners USING (owner)"
+            " GROUP BY 1"
         ).fetchall()
         for (number,) in connection.execute(
-            "SELECT max(device) FROM suspects JOIN sites USING (site) GROUP BY owner"
+            "SELECT max(device) FROM suspects GROUP BY owner"
         ).fetchall():
             connection.execute(
                 "INSERT INTO registry (device, name) VALUES (%s, 'pump ' || %s)", [number, number]

@@ -47,11 +47,11 @@ def fit_selection(stream: Stream, most: int) -> tuple[int, ...] | None:
         return None
     labels = np.argmax(stream.posteriors, axis=1)
     between, within = _scatter(stream.features.astype(np.float64), labels)
-    kept = list(range(stream.width))
-    while len(kept) > most:
-        without = [[k for k in kept if k != one] for one in kept]
-        kept = max(without, key=lambda some: _separation(between, within, some))
-    return tuple(kept)
+    selection = list(range(stream.width))
+    while len(selection) > most:
+        without = [[k for k in selection if k != one] for one in selection]
+        selection = max(without, key=lambda some: _separation(between, within, some))
+    return tuple(selection)
 
 
 def _scatter(

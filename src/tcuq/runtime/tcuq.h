@@ -30,7 +30,7 @@
 extern "C" {
 #endif
 
-#define TCUQ_VERSION "0.2.0"
+#define TCUQ_VERSION "0.3.0"
 #define TCUQ_PROFILE_FORMAT 5u
 #define TCUQ_MAX_CLASSES 1000u
 #define TCUQ_MAX_OUTPUTS 8u

@@ -90,9 +90,9 @@ class EvidenceCounts:
 
     def discovery(self, level: float) -> Discovery:
         """Return how many devices of all owners are discovered, and the least evidence of one."""
-        found = [each for each in self.discoveries(level) if each.cutoff_q8 is not None]
-        least = min((each.cutoff_q8 or 0 for each in found), default=None)
-        return Discovery(sum(each.count for each in found), least)
+        discoveries = [each for each in self.discoveries(level) if each.cutoff_q8 is not None]
+        least = min((each.cutoff_q8 or 0 for each in discoveries), default=None)
+        return Discovery(sum(each.count for each in discoveries), least)
 
     def select(self, groups: Flags) -> "SelectedGroups":
         """Return the evidence of some groups, for the statistics that need each device's."""

@@ -58,7 +58,7 @@ def judge_groups(
     codes = counts.evidence_q8
     total, silent = counts.by_cohort(codes >= SILENT), counts.by_cohort(codes == SILENT)
     judgeable = counts.by_cohort(codes >= 0)
-    found = codes >= counts.cutoffs_q8(counts.discoveries(level))[counts.cohort]
+    discovered = codes >= counts.cutoffs_q8(counts.discoveries(level))[counts.cohort]
     # The family is fixed by the groups' sizes, before any evidence is looked at.
     enough = counts.by_group(judgeable) >= MIN_DEVICES
     family = counts.select(enough)
@@ -87,7 +87,7 @@ def judge_groups(
         devices=counts.by_group(total),
         silent=counts.by_group(silent),
         judgeable=counts.by_group(judgeable),
-        discovered=counts.by_group(counts.by_cohort(found)),
+        discovered=counts.by_group(counts.by_cohort(discovered)),
         own=family.discoveries(level),
         bits=bits,
         cutoffs_q8=least,

@@ -11,6 +11,7 @@ from tcuq_fleet.serve import (
     accuracy_queries,
     alarm_queries,
     change_queries,
+    group_queries,
     levels,
     queries,
     registry_queries,
@@ -112,7 +113,7 @@ def fleet(
 
 
 @router.get("/groups")
-def groups(session: OpenSession, level: Level = None) -> list[queries.GroupRow]:
+def groups(session: OpenSession, level: Level = None) -> list[group_queries.GroupRow]:
     """Return groups with discovered devices, ranked; an identifier that is null means any."""
     judged = queries.newest(session)
     if judged is None:
@@ -151,13 +152,13 @@ def accuracy_trend(
 @router.get("/suspects")
 def suspects(
     session: OpenSession, group: QueryGroup, level: Level = None, page: Page = 1
-) -> list[queries.Suspect]:
+) -> list[group_queries.Suspect]:
     """Return discovered devices, those with the most evidence first."""
     judged = queries.newest(session)
     finding = None if judged is None else levels.finding_at(session, judged, level)
     if judged is None or finding is None:
         return []
-    return queries.suspects(session, judged.judgement, finding.cutoffs_q8, group, page=page)
+    return group_queries.suspects(session, judged.judgement, finding.cutoffs_q8, group, page=page)
 
 
 @router.get("/changed")

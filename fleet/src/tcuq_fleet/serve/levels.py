@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from tcuq_fleet.judge.ebh import Discovery, discover_each
-from tcuq_fleet.serve import queries
+from tcuq_fleet.serve import group_queries, queries
 from tcuq_fleet.serve.database import Session
+from tcuq_fleet.serve.group_queries import GroupRow
 from tcuq_fleet.serve.identifiers import ALL_DEVICES
-from tcuq_fleet.serve.queries import GroupRow, JudgementRow
+from tcuq_fleet.serve.queries import JudgementRow
 
 LOOSEST, STRICTEST = 0.5, 0.001
 MAX_COHORTS = 100  # those with the most evidence
@@ -32,8 +33,8 @@ class Finding:
     @property
     def cutoffs_q8(self) -> dict[int, int]:
         """The least evidence of a discovered device, of each owner who has one."""
-        found = {owner: each.cutoff_q8 for owner, each in self.owners.items()}
-        return {owner: cutoff for owner, cutoff in found.items() if cutoff is not None}
+        cutoffs = {owner: each.cutoff_q8 for owner, each in self.owners.items()}
+        return {owner: cutoff for owner, cutoff in cutoffs.items() if cutoff is not None}
 
     @property
     def least_q8(self) -> int | None:
@@ -51,8 +52,8 @@ def finding_at(session: Session, judgement: JudgementRow, level: float | None) -
     owner, evidence_q8, devices = queries.evidence(session, judgement.judgement)
     numbers = sorted(tested)
     sizes = np.array([tested[number] for number in numbers], np.int64)
-    found = discover_each(np.searchsorted(numbers, owner), evidence_q8, devices, sizes, level)
-    return Finding(level, dict(zip(numbers, found, strict=True)), tested)
+    discoveries = discover_each(np.searchsorted(numbers, owner), evidence_q8, devices, sizes, level)
+    return Finding(level, dict(zip(numbers, discoveries, strict=True)), tested)
 
 
 def findings(session: Session, judgement: JudgementRow, chosen: Finding) -> list[Finding]:
@@ -69,9 +70,9 @@ def count_discoveries(
         return rows
     number, cutoffs = judgement.judgement, finding.cutoffs_q8
     if len(rows) == 1:
-        count = queries.count_suspects(session, number, cutoffs, rows[0].group)
+        count = group_queries.count_suspects(session, number, cutoffs, rows[0].group)
         return [rows[0].model_copy(update={"discovered": count})]
-    counts = queries.discovered_by_group(session, number, cutoffs)
+    counts = group_queries.discovered_by_group(session, number, cutoffs)
     return [
         row.model_copy(update={"discovered": counts.get((row.owner, row.group), 0)}) for row in rows
     ]
@@ -81,7 +82,9 @@ def truncated_to(session: Session, judgement: JudgementRow, finding: Finding) ->
     """Return how many suspects are listed if more are discovered, else 0."""
     if finding.level == judgement.level:
         return 0
-    listed = queries.count_suspects(session, judgement.judgement, finding.cutoffs_q8, ALL_DEVICES)
+    listed = group_queries.count_suspects(
+        session, judgement.judgement, finding.cutoffs_q8, ALL_DEVICES
+    )
     return listed if listed < finding.discovered else 0
 
 
@@ -89,8 +92,8 @@ def drifting(session: Session, judgement: JudgementRow, finding: Finding) -> lis
     """Return groups with discoveries, ranked: named ones first, then drifting, then by evidence."""
     number = judgement.judgement
     rows = [
-        *queries.single_groups(session, number),
-        *queries.cohorts(session, number, ALL_DEVICES, MAX_COHORTS),
+        *group_queries.single_groups(session, number),
+        *group_queries.cohorts(session, number, ALL_DEVICES, MAX_COHORTS),
     ]
     groups = [row for row in count_discoveries(session, judgement, finding, rows) if row.discovered]
     named = [(row.owner, row.group.parts.items()) for row in groups if row.named]

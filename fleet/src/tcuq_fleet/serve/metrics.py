@@ -14,7 +14,7 @@ from psycopg_pool import PoolTimeout
 from tcuq.telemetry import Reason
 from tcuq_fleet.http_server import MONITORING
 from tcuq_fleet.judge.alerts import PAGING, TICKETS, State, severity_of
-from tcuq_fleet.serve import alarm_queries, queries
+from tcuq_fleet.serve import alarm_queries, group_queries, queries
 from tcuq_fleet.serve.database import Reader, Session
 from tcuq_fleet.serve.identifiers import ALL_DEVICES
 
@@ -119,7 +119,7 @@ def _judgement(session: Session) -> Iterator[GaugeMetricFamily]:
     yield _labelled("devices", "Devices by state in the last judgement", ["state"], devices)
     judged = newest.judged.timestamp()
     yield _gauge("judged_timestamp_seconds", "When the fleet was last judged", judged)
-    named = queries.named_groups(session, newest.judgement)
+    named = group_queries.named_groups(session, newest.judgement)
     text = "Groups unlike calibration that no other group explains"
     yield _gauge("different_groups", text, named)
     yield _labelled("alarms", "Active alarms", ["kind", "severity"], _alarms(session))

@@ -20,6 +20,7 @@ from tcuq_fleet.serve import (
     alarm_queries,
     change_queries,
     charts,
+    group_queries,
     levels,
     queries,
     registry_queries,
@@ -127,7 +128,7 @@ class Overview:
             None if self.judged is None else levels.finding_at(session, self.judged, view.level)
         )
 
-    def context(self, ranked: queries.GroupRow | None) -> dict[str, Any]:
+    def context(self, ranked: group_queries.GroupRow | None) -> dict[str, Any]:
         """Return the template's values; `ranked` holds the group's figures."""
         now = datetime.now(UTC)
         rows, count = self.hours, self.view.hours
@@ -143,7 +144,7 @@ class Overview:
             "changed": change_queries.changed(self.session, self.view.group, limit=SHOWN),
         }  # fmt: skip
         if self.judged is not None and self.finding is not None:
-            more["choices"] = queries.choices(self.session, self.judged.judgement)
+            more["choices"] = group_queries.choices(self.session, self.judged.judgement)
             more["findings"] = levels.findings(self.session, self.judged, self.finding)
             more["suspects"] = self.suspects(1, SHOWN)
             more["truncated_to"] = levels.truncated_to(self.session, self.judged, self.finding)
@@ -159,20 +160,20 @@ class Overview:
             "power": wording.power(whole[-1].steps, whole[-1].records) if whole else "", **more,
         }  # fmt: skip
 
-    def suspects(self, page: int, limit: int) -> list[queries.Suspect]:
+    def suspects(self, page: int, limit: int) -> list[group_queries.Suspect]:
         """Return discovered devices of the group."""
         if self.judged is None or self.finding is None:
             return []
         number, cutoffs = self.judged.judgement, self.finding.cutoffs_q8
-        return queries.suspects(
+        return group_queries.suspects(
             self.session, number, cutoffs, self.view.group, page=page, limit=limit
         )
 
-    def ranked(self, group: Group) -> queries.GroupRow | None:
+    def ranked(self, group: Group) -> group_queries.GroupRow | None:
         """Return the group's own figures."""
         if self.judged is None or self.finding is None:
             return None
-        row = queries.judged_group(self.session, self.judged, group)
+        row = group_queries.judged_group(self.session, self.judged, group)
         if row is None:
             return None
         return levels.count_discoveries(self.session, self.judged, self.finding, [row])[0]
@@ -188,7 +189,7 @@ def fleet(request: Request, session: OpenSession, view: QueryView) -> Response:
     fleet_charts: dict[str, Any] = {}
     if overview.judged is not None and overview.finding is not None:
         judged = overview.judged
-        whole = queries.GroupRow(
+        whole = group_queries.GroupRow(
             devices=judged.devices, silent=judged.silent, judgeable=judged.judgeable,
             discovered=overview.finding.discovered,
         )  # fmt: skip
@@ -227,7 +228,7 @@ def group(request: Request, session: OpenSession, view: QueryView) -> Response:
     cohorts = []
     judged, finding = overview.judged, overview.finding
     if judged is not None and finding is not None and len(view.group.parts) < 3:
-        rows = queries.cohorts(session, judged.judgement, view.group)
+        rows = group_queries.cohorts(session, judged.judgement, view.group)
         cohorts = levels.count_discoveries(session, judged, finding, rows)
     return _page(
         request, "group.html", view, cohorts=cohorts,
