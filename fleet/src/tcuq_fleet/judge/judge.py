@@ -30,9 +30,8 @@ from tcuq_fleet.judge import alarms, changed, persistence
 from tcuq_fleet.judge.evidence_counts import SILENT, YOUNG, EvidenceCounts
 from tcuq_fleet.judge.groups import judge_groups, notable
 from tcuq_fleet.judge.rules import Rules
-from tcuq_fleet.store.places import Place, check_place
+from tcuq_fleet.store.places import JUDGING, Place, check_place
 
-LOCK = 0x6A756467  # advisory lock: one judge at a time
 # Retired devices are not counted. Grouping by columns alone is faster than by a CASE. The rows are
 # concatenated, in parts below PostgreSQL's limit of 1 GB, because reading them one by one is slow.
 COUNT: LiteralString = """
@@ -84,7 +83,7 @@ def judge(
     """
     connections = [databases] if isinstance(databases, Connection) else databases
     first = connections[0]
-    if not _value(first, "SELECT pg_try_advisory_lock(%s)", LOCK):
+    if not _value(first, "SELECT pg_try_advisory_lock(%s)", JUDGING):
         return None
     try:
         recently: LiteralString = (
@@ -98,7 +97,7 @@ def judge(
                 _prepare(connection, Place(at, len(connections)))
             return _judge_snapshot(connections, rules)
     finally:
-        first.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+        first.execute("SELECT pg_advisory_unlock(%s)", [JUDGING])
 
 
 def _prepare(connection: Connection[Any], place: Place) -> None:

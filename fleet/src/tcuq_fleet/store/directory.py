@@ -20,24 +20,26 @@ TABLES: tuple[tuple[LiteralString, LiteralString, LiteralString], ...] = (
 # OVERRIDING: the first database's numbers, not the identity column's own.
 INSERT: LiteralString = (
     "INSERT INTO <table> (<columns>) OVERRIDING SYSTEM VALUE VALUES (<values>)"
-    " ON CONFLICT (<key>) DO UPDATE SET <updates>"
+    " ON CONFLICT (<key>) DO "
 )
 
 
 def copy_directory(connections: Sequence[Connection[Any]]) -> None:
     """Bring the other databases' copies up to the first one's; a removed gateway leaves them."""
-    first, *others = connections
-    for other in others:
+    first, *copies = connections
+    for other in copies:
         with other.transaction():
             other.execute("DELETE FROM gateways")  # and its sites
             for table, key, columns in TABLES:
                 rows = first.execute(f"SELECT {columns} FROM {table}".encode()).fetchall()  # noqa: S608
                 names = columns.split(", ")
+                others = [name for name in names if name not in key.split(", ")]
+                updates = ", ".join(f"{name} = excluded.{name}" for name in others)
                 statement = (
                     INSERT.replace("<table>", table)
                     .replace("<columns>", columns)
                     .replace("<values>", ", ".join(["%s"] * len(names)))
                     .replace("<key>", key)
-                    .replace("<updates>", ", ".join(f"{name} = excluded.{name}" for name in names))
                 )
-                other.cursor().executemany(statement, rows)
+                statement += f"UPDATE SET {updates}" if updates else "NOTHING"
+                other.cursor().executemany(statement.encode(), rows)

@@ -21,6 +21,7 @@ from tcuq_fleet.store.connection import DatabaseUnavailableError
 
 MAX_DATABASES = 64
 LOCK = 0x74637573  # advisory: workers share it, a resharding has it alone
+JUDGING = 0x6A756467  # advisory: one judge at a time, in the first database
 _LOW, _HIGH = np.uint64(668265263), np.uint64(374761393)
 # The same in SQL: both factors are below 2^30, so that no product or sum overflows.
 HASH: LiteralString = """
@@ -74,21 +75,28 @@ def guard(cursor: Cursor[Any], place: Place) -> None:
     """
     cursor.execute(GUARD)
     cursor.nextset()
-    _compare(cursor.fetchone(), place)
+    _compare(Place(*(cursor.fetchone() or ALONE)), place)
 
 
 def check_place(connection: Connection[Any], place: Place, *, emptied: bool = False) -> None:
     """Raise `DatabaseUnavailableError` unless this is the place; `emptied`: and nothing moves."""
-    row = connection.execute("SELECT place, databases, emptied FROM place").fetchone()
-    _compare(None if row is None else row[:2], place)
-    if emptied and row is not None and not row[2]:
+    stored, is_emptied = stored_place(connection)
+    _compare(stored, place)
+    if emptied and not is_emptied:
         raise DatabaseUnavailableError(
             f"database {place}: devices are being moved: end it by  tcuq fleet reshard"
         )
 
 
-def _compare(row: tuple[Any, ...] | None, place: Place) -> None:
-    stored = Place(*row) if row is not None else None
+def stored_place(connection: Connection[Any]) -> tuple[Place, bool]:
+    """Return a database's place, and whether no rows of other places are left or arrive."""
+    ((place, databases, emptied),) = connection.execute(
+        "SELECT place, databases, emptied FROM place"
+    ).fetchall()
+    return Place(place, databases), emptied
+
+
+def _compare(stored: Place, place: Place) -> None:
     if stored != place:
         raise DatabaseUnavailableError(
             f"the database holds devices {stored}, not {place}: name all databases, in their order"
@@ -97,8 +105,7 @@ def _compare(row: tuple[Any, ...] | None, place: Place) -> None:
 
 def assign(connection: Connection[Any], place: Place) -> None:
     """Give an empty database its place; refuse one that holds devices of another."""
-    row = connection.execute("SELECT place, databases FROM place").fetchone()
-    stored = Place(*row) if row is not None else None
+    stored, _ = stored_place(connection)
     if stored == place:
         return
     ((used,),) = connection.execute(

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several databases give the answers of one: stored, judged, shown, lost, and resharded."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+import numpy as np
+import psycopg
+import pytest
+
+from fleet.tests.fixtures.dashboard_server import get, live, post
+from fleet.tests.fixtures.records import history, records_of, send
+from fleet.tests.fixtures.seed import seed
+from fleet.tests.fixtures.servers import new_database
+from tcuq.cli import main
+from tcuq.errors import InputError
+from tcuq.telemetry import COUNTERS, Reason, sealed
+from tcuq_fleet.errors import FleetError
+from tcuq_fleet.judge.judge import Judgement, judge
+from tcuq_fleet.judge.rules import Rules
+from tcuq_fleet.servers import Postgres
+from tcuq_fleet.store.claims import OPEN
+from tcuq_fleet.store.interface import RecordStore, open_store
+from tcuq_fleet.store.places import HASH, place_of
+
+NewDatabases = Callable[[int], list[str]]
+
+
+@pytest.fixture
+def new_databases(postgres: Postgres, migrated: str) -> NewDatabases:
+    """Return a function that creates so many databases, each with its place."""
+
+    def create(count: int) -> list[str]:
+        urls = [new_database(postgres, f"shard_{at}", migrated) for at in range(count)]
+        words = [word for url in urls for word in ("--database", url)]
+        assert main(["fleet", "migrate", *words]) == 0
+        return urls
+
+    return create
+
+
+@pytest.fixture
+def opened() -> Iterator[Callable[[Sequence[str]], RecordStore]]:
+    """Return a function that opens a store and closes it after the test."""
+    with ExitStack() as stack:
+
+        def open_all(databases: Sequence[str]) -> RecordStore:
+            store = open_store(databases, OPEN)
+            stack.callback(store.close)
+            return store
+
+        yield open_all
+
+
+def rows(databases: Sequence[str], query: str) -> list[tuple[Any, ...]]:
+    """Return a query's rows of all databases, sorted."""
+    result = []
+    for url in databases:
+        with psycopg.connect(url) as connection:
+            result += connection.execute(query.encode()).fetchall()
+    return sorted(result, key=repr)
+
+
+def judged(databases: Sequence[str]) -> Judgement:
+    """Judge the fleet of these databases."""
+    with ExitStack() as stack:
+        connections = [
+            stack.enter_context(psycopg.connect(url, autocommit=True)) for url in databases
+        ]
+        judgement = judge(connections, Rules())
+    assert judgement is not None
+    return judgement
+
+
+def test_a_device_has_one_place_that_sql_knows_as_well(database: str) -> None:
+    """Ids in a row, of one maker or at random spread evenly, and doubling moves half of them."""
+    for ids in (np.arange(50_000), (0xA4CF12 << 24) + np.arange(50_000), np.arange(50_000) << 44):
+        devices = ids.astype(np.uint64)
+        places = place_of(devices, 8)
+        assert np.bincount(places).tolist() == pytest.approx([6250] * 8, rel=0.02)
+        assert (place_of(devices, 4) == places % 4).all()
+    ids = np.random.default_rng(1).integers(0, 2**64, 1000, np.uint64)
+    with psycopg.connect(database) as connection:
+        query = f"SELECT {HASH} & 7 FROM unnest(%s::bigint[]) AS named (device)"  # noqa: S608
+        stored = connection.execute(query.encode(), [ids.view(np.int64).tolist()]).fetchall()
+    assert [place for (place,) in stored] == place_of(ids, 8).tolist()
+
+
+def test_several_databases_store_what_one_does(
+    database: str, new_databases: NewDatabases, opened: Callable[[Sequence[str]], RecordStore]
+) -> None:
+    """Acknowledgements, refusals, sites' numbers and sums are the same."""
+    rng, four = np.random.default_rng(3), new_databases(4)
+    stores = [opened([database]), opened(four)]
+    for site in ("berlin", "lyon"):
+        records = history(rng, 60)
+        records["device"] += 1000 * (site == "lyon")
+        for part in np.array_split(sealed(records), 20):
+            one, several = (send(store, part, site) for store in stores)
+            assert (sorted(one[0]), sorted(one[1])) == (sorted(several[0]), sorted(several[1]))
+    assert send(stores[1], records_of([1, 2, 3], boot=9), "lyon") == ([], 3 * [Reason.SITE])
+    columns = ", ".join(f"sum({name})::bigint" for name in COUNTERS)
+    query = f"SELECT profile, firmware, site, {columns} FROM cohorts GROUP BY 1, 2, 3"  # noqa: S608
+    sums: dict[tuple[int, ...], list[int]] = {}
+    for row in rows(four, query):
+        before = sums.get(row[:3], [0] * len(COUNTERS))
+        sums[row[:3]] = [a + b for a, b in zip(before, row[3:], strict=True)]
+    assert [(*key, *values) for key, values in sorted(sums.items())] == rows([database], query)
+    sites = rows([database], "SELECT site, name FROM sites")
+    assert rows(four[:1], "SELECT site, name FROM sites") == sites
+    assert set(rows(four, "SELECT site, name FROM sites")) == set(sites)
+
+
+def test_while_a_database_is_away_the_others_store(
+    new_databases: NewDatabases, opened: Callable[[Sequence[str]], RecordStore]
+) -> None:
+    """Its devices' records are refused to be sent again, also while it is the first one."""
+    two = new_databases(2)
+    devices = np.arange(1, 41, dtype=np.uint64)
+    places = place_of(devices, 2)
+    for away in (0, 1):
+        urls = [url.replace("shard_", "none_") if at == away else url for at, url in enumerate(two)]
+        acks, reasons = send(opened(urls), records_of(devices.tolist(), sequence=away))
+        present = devices[places != away].tolist()
+        expected = present if away else []  # the first one is away: nobody numbers a new site
+        assert [device for device, _, _ in acks] == expected
+        waiting = [Reason.DATABASE] * int((places == away).sum())
+        assert sorted(reasons) == sorted([*waiting, *(0 if away else len(present)) * [Reason.SITE]])
+    acks, reasons = send(opened(two), records_of(devices.tolist(), sequence=5))
+    assert (len(acks), reasons) == (40, [])
+
+
+def test_a_worker_with_another_list_of_databases_stores_nothing(
+    new_databases: NewDatabases, opened: Callable[[Sequence[str]], RecordStore]
+) -> None:
+    """A wrong order or number is refused as if the databases were away."""
+    two = new_databases(2)
+    for wrong in (two[::-1], two[:1]):
+        with pytest.raises(FleetError):
+            send(opened(wrong), records_of(range(20)))
+    with pytest.raises(InputError, match="power of two"):
+        open_store([*two, two[0]], OPEN)
+    assert rows(two, "SELECT device FROM devices") == []
+
+
+FIGURES = ("devices", "silent", "gone", "judgeable", "discovered", "cutoff_q8", "groups", "alarms")
+# What every database has, and what each has of its own devices.
+OF_ALL = (
+    """SELECT profile, firmware, site, owner, devices, silent, judgeable, discovered,
+    own_discovered, round(evidence::numeric, 6), drifted, named
+    FROM groups WHERE judgement = (SELECT max(judgement) FROM judgements)""",
+    "SELECT owner, evidence_q8, devices FROM evidence",
+    "SELECT * FROM site_counts",
+    "SELECT * FROM profile_counts",
+    "SELECT * FROM firmware_accuracy",
+)
+OF_EACH = (
+    "SELECT device, evidence_q8, owner FROM suspects",
+    "SELECT device, expected_error FROM least_accurate",
+    "SELECT device, evidence_q8, moved FROM changed",
+    """SELECT kind::text, state::text, device, profile, firmware, site, owner, raised_epochs
+    FROM alarms""",
+    "SELECT device, past_epochs, score FROM changes",
+    "SELECT device, boot, epoch, steps FROM epochs",
+)
+PAGES = (
+    "/api/fleet", "/api/suspects?page=2", "/api/alarms", "/api/groups?level=0.01",
+    "/api/accuracy/devices", "/api/profiles", "/api/changed", "/api/suspects?level=0.5&page=3",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def split(postgres: Postgres) -> tuple[str, list[str]]:
+    """Judge a fleet in one database, and a copy of it that was resharded into four."""
+    one = new_database(postgres, "whole")
+    seed(one, 3000)
+    four = [new_database(postgres, "quarter_0", "whole")]
+    for count in (1, 2):
+        more = [new_database(postgres, f"quarter_{count + at}") for at in range(count)]
+        words = [w for url in four for w in ("--database", url)] + [
+            w for u in more for w in ("--to", u)
+        ]
+        assert main(["fleet", "reshard", *words]) == 0
+        four += more
+    return one, four
+
+
+def test_a_judgement_over_four_databases_is_that_over_one(split: tuple[str, list[str]]) -> None:
+    """Figures, groups, cut-offs, lists and alarms agree; each database has its own devices."""
+    one, four = split
+    whole, parts = judged([one]), judged(four)
+    assert [getattr(parts, name) for name in FIGURES] == [getattr(whole, name) for name in FIGURES]
+    assert whole.discovered >= 50
+    for query in OF_ALL:
+        for url in four:
+            assert rows([url], query) == rows([one], query), query
+    for query in OF_EACH:
+        assert rows(four, query) == rows([one], query), query
+    for at, url in enumerate(four):
+        devices = np.array(rows([url], "SELECT device FROM devices"), np.int64)[:, 0]
+        assert len(devices) > 600
+        assert (place_of(devices.view(np.uint64), 4) == at).all()
+    alarms = rows(four, "SELECT alarm FROM alarms")
+    assert len(alarms) == len(set(alarms))
+
+
+def test_pages_of_four_databases_are_those_of_one(split: tuple[str, list[str]]) -> None:
+    """The same figures and lists; a device is muted and an alarm acknowledged where they are."""
+    one, four = split
+    judged([one]), judged(four)
+    with live(one) as whole, live(four) as parts:
+        for path in PAGES:
+            assert without_times(get(parts + path).json()) == without_times(
+                get(whole + path).json()
+            ), path
+        assert get(f"{parts}/").text.count("does not answer") == 0
+        for alarm in get(f"{parts}/api/alarms").json()[:20]:
+            if alarm["device"]:
+                device = f"/api/devices/{alarm['device']}"
+                assert without_times(get(parts + device).json()) == without_times(
+                    get(whole + device).json()
+                )
+                assert post(f"{parts}{device}/mute?hours=2").is_success
+            assert post(f"{parts}/api/alarms/{alarm['alarm']}/acknowledge").is_success
+        assert len(rows(four, "SELECT alarm FROM alarms WHERE acknowledged IS NOT NULL")) == 20
+
+
+def without_times(value: Any) -> Any:
+    """Return JSON without what differs between two judgements of the same fleet."""
+    if isinstance(value, list):
+        return [without_times(each) for each in value]
+    if isinstance(value, dict):
+        left_out = {
+            "judged",
+            "opened",
+            "changed_at",
+            "alarm",
+            "muted_until",
+            "acknowledged",
+            "acknowledged_by",
+        }
+        return {
+            key: without_times(each)
+            for key, each in value.items()
+            if key not in left_out and not (key == "changed" and isinstance(each, str))
+        }
+    return value
