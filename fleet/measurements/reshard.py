@@ -16,9 +16,11 @@ import numpy as np
 import psycopg
 
 from fleet.measurements.faults import WORKERS, Outcome, Scene, exactness_row, kill_database
+from fleet.tests.fixtures.sender import wait_for
 from fleet.tests.fixtures.servers import fleet_command, open_folder
 from results.result import Row, arguments, report
 from tcuq_fleet.servers import Postgres
+from tcuq_fleet.store.migrate import version
 from tcuq_fleet.store.places import place_of
 
 MOST_PAUSE_S = 5.0
@@ -33,17 +35,15 @@ class Rehearsal(NamedTuple):
     moved: int
 
 
-def reshard(
-    scene: Scene, new: list[str], *, killed_after_s: float | None = None
-) -> dict[str, float]:
+def reshard(scene: Scene, new: list[str], *, killed: bool = False) -> dict[str, float]:
     """Run the documented command; kill it and run it again, if so; start workers with the list."""
     old = [word for url in scene.databases for word in ("--database", url)]
     line = fleet_command(
         "reshard", *old, *(word for url in new for word in ("--to", url)), "--json"
     )
-    if killed_after_s is not None:
+    if killed:
         with subprocess.Popen(line, stdout=subprocess.DEVNULL) as first:
-            time.sleep(killed_after_s)
+            wait_for(lambda: is_copying(new[0]))
             first.kill()
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -53,6 +53,15 @@ def reshard(
         scene.kill_worker()
     result: dict[str, float] = json.loads(done.stdout)
     return result
+
+
+def is_copying(database: str) -> bool:
+    """Return whether a new database has its tables and is not in service yet."""
+    with psycopg.connect(database) as connection:
+        if version(connection) == 0:
+            return False
+        ((emptied,),) = connection.execute("SELECT emptied FROM place").fetchall()
+    return not emptied
 
 
 def misplaced(databases: list[str]) -> int:
@@ -76,7 +85,8 @@ def run(devices: int, hours: int, hour_s: float) -> Rehearsal:
         ]
         scene = stack.enter_context(Scene(folder / "fleet", servers[0].url, devices, hours, hour_s))
         time.sleep(pause_s)
-        first = reshard(scene, [servers[1].url], killed_after_s=1.0)
+        T = time.time()
+        first = reshard(scene, [servers[1].url], killed=True)
         time.sleep(pause_s)
         second = reshard(scene, [server.url for server in servers[2:]])
         time.sleep(pause_s / 2)
