@@ -85,7 +85,6 @@ def run(devices: int, hours: int, hour_s: float) -> Rehearsal:
         ]
         scene = stack.enter_context(Scene(folder / "fleet", servers[0].url, devices, hours, hour_s))
         time.sleep(pause_s)
-        T = time.time()
         first = reshard(scene, [servers[1].url], killed=True)
         time.sleep(pause_s)
         second = reshard(scene, [server.url for server in servers[2:]])

@@ -47,7 +47,7 @@ class Ingest(HttpOptions, Claims, KeysOptions, BrokerOptions, DatabaseOptions, C
     )
     quota: Count = Field(120, description="most messages per device and hour")
     gateway_quota: Count = Field(20_000, description="most messages per gateway and hour")
-    batch: Count = Field(20_000, description="most records per transaction")
+    batch: Count = Field(20_000, description="most records per transaction of a database")
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
@@ -69,7 +69,7 @@ class Ingest(HttpOptions, Claims, KeysOptions, BrokerOptions, DatabaseOptions, C
             lambda: MqttClient(address, filters, optional=FILTERS, mount_point=self.mount_point),
             validator=self._validator(keys, authenticated=address.certificate is not None),
             claims=self,
-            limits=Limits(records=self.batch),
+            limits=Limits(records=self.batch * len(self.databases)),
             mount_point=self.mount_point,
         )
         stop_on_signal(worker.stopping.set)
