@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import LiteralString, NamedTuple
 
 import numpy as np
@@ -67,7 +68,6 @@ class Fleet:
         for url in self.urls:
             with psycopg.connect(url, autocommit=True) as connection:
                 connection.execute("VACUUM ANALYZE devices")
-                connection.execute("CHECKPOINT")
 
     def put(self, numbers: np.ndarray, hour: int) -> None:
         """Store records of these devices, as messages of a gateway."""
@@ -145,17 +145,15 @@ def processor_s(server: Postgres) -> float:
     """Return the processor time of a server: its processes, and those that have ended."""
     main = int((server.data / "postmaster.pid").read_text("utf-8").split("\n")[0])
     ticks = 0
-    for entry in os.listdir("/proc"):
-        if entry.isdecimal():
-            try:
-                with open(f"/proc/{entry}/stat", encoding="utf-8") as file:
-                    fields = file.read().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(entry) == main:
-                ticks += sum(map(int, fields[11:15]))
-            elif int(fields[1]) == main:
-                ticks += sum(map(int, fields[11:13]))
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (process / "stat").read_text("utf-8").rpartition(")")[2].split()
+        except OSError:  # it has just ended
+            continue
+        if int(process.name) == main:
+            ticks += sum(map(int, fields[11:15]))
+        elif int(fields[1]) == main:
+            ticks += sum(map(int, fields[11:13]))
     return ticks * TICK_S
 
 
@@ -308,7 +306,7 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--devices", type=int, default=1_000_000)
     args = options.parse_args()
-    devices, batch, batches, rounds, memory = args.devices, 20_000, 2, 7, "1GB"
+    devices, batch, batches, rounds, memory = args.devices, 20_000, 2, 5, "1GB"
     if devices > 2_000_000:
         memory = "8GB"
     if args.short:

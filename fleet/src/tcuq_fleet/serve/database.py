@@ -2,7 +2,8 @@
 """Database access of the dashboard: read-only, timed, one snapshot per page."""
 
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from operator import add
 from typing import Any, LiteralString, TypeVar, cast
@@ -43,8 +44,10 @@ class Session:
         databases: int,
         observe: Observer,
         groups: frozenset[str] | None,
+        threads: Executor,
     ) -> None:
         self._connections, self._databases, self._observe = connections, databases, observe
+        self._threads = threads
         self._first = next(iter(connections.values()))
         self._cache: dict[Hashable, object] = {}
         self._groups = groups
@@ -75,7 +78,8 @@ class Session:
         if at not in self._connections:
             place = Place(at, self._databases)
             raise DatabaseUnavailableError(f"Database {place}, of this device, does not answer.")
-        return Session({at: self._connections[at]}, self._databases, self._observe, self._groups)
+        alone = {at: self._connections[at]}
+        return Session(alone, self._databases, self._observe, self._groups, self._threads)
 
     def rows(
         self, kind: type[T], name: str, query: LiteralString, values: Mapping[str, object]
@@ -99,8 +103,7 @@ class Session:
         self, name: str, query: LiteralString, values: Mapping[str, object]
     ) -> list[tuple[Any, ...]]:
         """Return a query's rows of all databases as tuples."""
-        every = self._connections.values()
-        return [row for one in every for row in self._fetch(one, tuple_row, name, query, values)]
+        return [row for rows in self._fetch_each(tuple_row, name, query, values) for row in rows]
 
     def sums(
         self, name: str, query: LiteralString, values: Mapping[str, object], keys: int
@@ -129,11 +132,21 @@ class Session:
             return self.rows(kind, name, query, values)
         limit, offset = cast("int", values["limit"]), cast("int", values.get("offset", 0))
         whole = {**values, "limit": offset + limit, "offset": 0}
-        factory = class_row(kind)
-        lists = [
-            self._fetch(one, factory, name, query, whole) for one in self._connections.values()
-        ]
+        lists = self._fetch_each(class_row(kind), name, query, whole)
         return sorted((row for rows in lists for row in rows), key=order)[offset : offset + limit]
+
+    def _fetch_each(
+        self,
+        factory: RowFactory[T],
+        name: str,
+        query: LiteralString,
+        values: Mapping[str, object],
+    ) -> Iterable[list[T]]:
+        """Return the rows of each database, all asked at the same time."""
+        every = list(self._connections.values())
+        if len(every) == 1:
+            return [self._fetch(self._first, factory, name, query, values)]
+        return self._threads.map(lambda one: self._fetch(one, factory, name, query, values), every)
 
     def _fetch(
         self,
@@ -168,6 +181,7 @@ class Reader:
         self._observe = observe
         self._pools = [_pool(url) for url in urls]
         self._away_until = [0.0] * len(urls)
+        self._threads = ThreadPoolExecutor(CONNECTIONS * len(urls))
 
     def open(self) -> None:
         """Start connecting; a database that is away now may come back."""
@@ -178,13 +192,14 @@ class Reader:
         """Close all connections."""
         for pool in self._pools:
             pool.close()
+        self._threads.shutdown()
 
     @contextmanager
     def session(self, groups: frozenset[str] | None = None) -> Iterator[Session]:
         """Open a session on one snapshot of these owners' sites (None: all)."""
         with ExitStack() as stack:
             connections = dict(self._present(stack))
-            yield Session(connections, len(self._pools), self._observe, groups)
+            yield Session(connections, len(self._pools), self._observe, groups, self._threads)
 
     def _present(self, stack: ExitStack) -> Iterator[tuple[int, Connection[Any]]]:
         """Yield a connection to each database that answers; raise if none does."""
