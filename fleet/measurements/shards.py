@@ -175,11 +175,13 @@ def per_record_rows(fleets: Mapping[int, Fleet], batches: int, rounds: int) -> I
     }
     sent = {count: size for count, (size, _) in traffic.items()}
     trips = {count: 1000 * number for count, (_, number) in traffic.items()}
-    both = {count: median["servers_us"][count] + median["worker_us"][count] for count in fleets}
+    both = {
+        count: [cost.servers_us + cost.worker_us for cost in some] for count, some in costs.items()
+    }
     yield constant("bytes between worker and databases per record", sent, "{:.1f}")
     yield constant("bytes written ahead per record", median["log_bytes"], "{:.0f}")
     yield constant("round trips per 1,000 records", trips, "{:.2f}")
-    yield constant("processor time per record, databases and worker, µs", both, "{:.1f}")
+    yield paired("processor time per record, databases and worker, µs", both)
     for name, what in (("servers_us", "databases"), ("worker_us", "worker")):
         text = " / ".join(f"{median[name][count]:.1f}" for count in fleets)
         yield Row(f"processor time per record, {what} alone, µs", "stated", text, None)
@@ -195,6 +197,16 @@ def constant(what: str, values: Mapping[int, float], form: str) -> Row:
     text = " / ".join(form.format(value) for value in values.values())
     must = f"within {MOST_DIFFERENCE:.0%} of one database".replace("%", " %")
     return Row(what, must, f"{text} (1 / 2 / 4 databases)", worst <= MOST_DIFFERENCE)
+
+
+def paired(what: str, values: Mapping[int, list[float]]) -> Row:
+    """Return the same row of a noisy figure: the median of its ratios within each round."""
+    ratios = {
+        count: statistics.median(a / b for a, b in zip(some, values[1], strict=True))
+        for count, some in values.items()
+    }
+    one = statistics.median(values[1])
+    return constant(what, {count: ratio * one for count, ratio in ratios.items()}, "{:.1f}")
 
 
 def ratio_row(what: str, actions: Mapping[int, Callable[[], object]], rounds: int) -> Row:
@@ -230,8 +242,8 @@ def judging_rows(fleets: Mapping[int, Fleet], devices: int, rounds: int) -> Iter
             counts, _ = count_evidence(connections[count], since, since - timedelta(days=30))
             return counts.discovery(0.1)
 
-        found = {count: discover(count) for count in fleets}
-        same = len(set(map(str, found.values()))) == 1
+        discovered = {count: discover(count) for count in fleets}
+        same = len(set(map(str, discovered.values()))) == 1
         yield Row("discoveries by e-BH, the same in all", "yes", "yes" if same else "no", same)
         actions = {count: lambda count=count: discover(count) for count in fleets}
         yield ratio_row(f"e-BH over {devices:,} devices", actions, rounds)
@@ -269,10 +281,10 @@ def loss_rows(fleet: Fleet) -> Iterator[Row]:
         began = time.perf_counter()
         page = get(address)
         seconds = time.perf_counter() - began
-        said = page.is_success and "Database 4 of 4 does not answer" in page.text
+        names_it = page.is_success and "Database 4 of 4 does not answer" in page.text
         again = durations(lambda: get_page(address), 3)
-        text = f"{'said' if said else 'not said'}; {seconds:.1f} s, then {min(again):.2f} s"
-        yield Row("home page meanwhile says which database is away", "said", text, said)
+        text = f"{'said' if names_it else 'not said'}; {seconds:.1f} s, then {min(again):.2f} s"
+        yield Row("home page meanwhile says which database is away", "said", text, names_it)
     fleet.servers[-1].start()
     began = time.perf_counter()
     while True:

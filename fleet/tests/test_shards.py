@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Several databases give the answers of one: stored, judged, shown, lost, and resharded."""
 
+import contextlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from fleet.tests.fixtures.dashboard_server import get, live, post
 from fleet.tests.fixtures.records import history, records_of, send
 from fleet.tests.fixtures.seed import seed
+from fleet.tests.fixtures.sender import wait_for
 from fleet.tests.fixtures.servers import new_database
 from tcuq.cli import main
 from tcuq.errors import InputError
@@ -23,6 +26,9 @@ from tcuq_fleet.servers import Postgres
 from tcuq_fleet.store.claims import OPEN
 from tcuq_fleet.store.interface import RecordStore, open_store
 from tcuq_fleet.store.places import HASH, place_of
+from tcuq_fleet.store.registry import Enrolment
+from tcuq_fleet.store.reshard import Split, reshard
+from tcuq_fleet.store.sharded_registry import ShardedRegistry
 
 NewDatabases = Callable[[int], list[str]]
 
@@ -142,6 +148,73 @@ def test_a_worker_with_another_list_of_databases_stores_nothing(
     with pytest.raises(InputError, match="power of two"):
         open_store([*two, two[0]], OPEN)
     assert rows(two, "SELECT device FROM devices") == []
+
+
+def test_an_act_on_a_device_needs_its_database_alone(new_databases: NewDatabases) -> None:
+    """Sites, owners and gateways are the same in all databases, and need all of them."""
+    two = new_databases(2)
+    devices = list(range(1, 21))
+    with ShardedRegistry(two) as registry:
+        registry.enrol([Enrolment(device, f"site-{device % 3}", "", "acme") for device in devices])
+        registry.add_gateway("gate-1", ["site-1", "lyon"])
+        assert [entry.device for entry in registry.list()] == [f"{n:016x}" for n in devices]
+    for query in ("SELECT site, name, owner FROM sites", "SELECT * FROM gateway_sites"):
+        assert rows(two[:1], query) == rows(two[1:], query) != []
+    assert len(rows(two, "SELECT device FROM registry")) == 20
+    places = place_of(np.array(devices, np.uint64), 2)
+    with ShardedRegistry([two[0], two[1].replace("shard_", "none_")]) as registry:
+        registry.retire(devices[int(np.argmin(places))])
+        for act in (
+            lambda: registry.retire(devices[int(np.argmax(places))]),
+            lambda: registry.remove_gateway("gate-1"),
+        ):
+            with pytest.raises(psycopg.OperationalError):
+                act()
+    assert len(rows(two, "SELECT gateway FROM gateways")) == 2
+
+
+def test_a_resharding_loses_nothing_that_is_stored_meanwhile(
+    new_databases: NewDatabases, postgres: Postgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records go on being stored; an interrupted resharding is ended by the next one."""
+    lists = [new_databases(1)]
+    ended, sequence = threading.Event(), 0
+    devices = range(1, 1001)
+
+    def store_all() -> None:
+        nonlocal sequence
+        while not ended.is_set():
+            unsent = set(devices)
+            while unsent:
+                store = open_store(lists[-1], OPEN)
+                with contextlib.suppress(FleetError):
+                    acks, _ = send(store, records_of(sorted(unsent), sequence=sequence))
+                    unsent -= {device for device, _, _ in acks}
+                store.close()
+            sequence += 1
+
+    sender = threading.Thread(target=store_all)
+    sender.start()
+    try:
+        wait_for(lambda: sequence > 2)
+        lists.append([*lists[0], new_database(postgres, "shard_new")])
+        with monkeypatch.context() as broken:
+            broken.setattr(Split, "empty", lambda _: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                reshard(lists[0], lists[1][1:])
+        with pytest.raises(FleetError, match="are being moved"):
+            judged(lists[1])
+        moved = place_of(np.arange(1, 1001, dtype=np.uint64), 2).sum()
+        assert reshard(lists[0], lists[1][1:]).moved == moved
+        end = sequence + 3
+        wait_for(lambda: sequence > end)
+    finally:
+        ended.set()
+        sender.join()
+    assert judged(lists[1]).devices == 1000
+    assert rows(lists[1], "SELECT sequence, count(*) FROM devices GROUP BY 1")[0][0] == sequence - 1
+    steps = sum(row[0] for row in rows(lists[1], "SELECT sum(steps) FROM cohorts"))
+    assert steps == 1000 * 100 * sequence
 
 
 FIGURES = ("devices", "silent", "gone", "judgeable", "discovered", "cutoff_q8", "groups", "alarms")

@@ -182,7 +182,7 @@ def test_a_password_comes_from_a_private_file_alone(tmp_path: Path) -> None:
     path.write_text("s3cret\n", "utf-8")
     path.chmod(0o600)
     words = ["--database", "postgresql://a@b/fleet", "--database-password-file", str(path)]
-    assert "password=s3cret" in parse("judge", *words).connection
+    assert "password=s3cret" in parse("judge", *words).databases[0]
     path.chmod(0o644)
     with pytest.raises(InputError, match="chmod 600"):
         with_password("postgresql://a@b/fleet", str(path))

@@ -108,13 +108,13 @@ ON CONFLICT (owner, profile, week, statistic, bucket)
 """
 
 
-def update(connections: Sequence[Connection[Any]], held: Collection[GroupKey] = ()) -> None:
+def update(connections: Sequence[Connection[Any]], active: Collection[GroupKey] = ()) -> None:
     """Bring `changes` and the reference up to the devices' newest closed epochs.
 
-    `held` are the groups with an active alarm of a change. The peers are those of all databases,
+    `active` are the groups with an active alarm of a change. The peers are those of all databases,
     and the first one keeps the reference.
     """
-    groups = dict(zip(("profiles", "firmwares", "sites", "owners"), _columns(held), strict=True))
+    groups = dict(zip(("profiles", "firmwares", "sites", "owners"), _columns(active), strict=True))
     read = [_read(connection, groups, PEERS // len(connections)) for connection in connections]
     first = connections[0]
     first.execute(

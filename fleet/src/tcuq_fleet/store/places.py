@@ -118,5 +118,10 @@ def assign(connection: Connection[Any], place: Place) -> None:
         )
     with connection.transaction():
         connection.execute(_ASSIGN, place)
-        first = place.place << 40  # numbers of alarms differ between databases
-        connection.execute(f"ALTER TABLE alarms ALTER alarm RESTART WITH {first + 1}".encode())
+        number_alarms(connection, place)
+
+
+def number_alarms(connection: Connection[Any], place: Place) -> None:
+    """Let the numbers of alarms begin where no other database's are, so that they never change."""
+    first = (place.place << 40) + 1
+    connection.execute(f"ALTER TABLE alarms ALTER alarm RESTART WITH {first}".encode())

@@ -24,7 +24,15 @@ from tcuq.errors import InputError
 from tcuq_fleet.store.connection import MIGRATE, connect, database_errors
 from tcuq_fleet.store.directory import copy_directory
 from tcuq_fleet.store.migrate import migrate
-from tcuq_fleet.store.places import HASH, JUDGING, LOCK, Place, check_count, stored_place
+from tcuq_fleet.store.places import (
+    HASH,
+    JUDGING,
+    LOCK,
+    Place,
+    check_count,
+    number_alarms,
+    stored_place,
+)
 
 # A worker's transaction begins, and so sets its time, at most this long before it stores.
 MARGIN_S = 60
@@ -150,8 +158,7 @@ class Split:
             self._new.execute(
                 "UPDATE place SET place = %s, databases = %s, emptied = true", self._target
             )
-            first = (self._target.place << 40) + 1  # numbers of alarms differ between databases
-            self._new.execute(f"ALTER TABLE alarms ALTER alarm RESTART WITH {first}".encode())
+            number_alarms(self._new, self._target)
         return time.perf_counter() - began
 
     def empty(self) -> int:
