@@ -6,6 +6,7 @@ the one database gets. The three fleets take turns, so that other work on the ma
 """
 
 import os
+import signal
 import statistics
 import sys
 import tempfile
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import LiteralString, NamedTuple
 
@@ -23,7 +25,7 @@ from psycopg import pq
 from fleet.tests.fixtures.dashboard_server import get, get_page, live
 from fleet.tests.fixtures.load import durations, records_of, stored_part
 from fleet.tests.fixtures.servers import create_tables, new_database, open_folder
-from results.result import Row, parser, report
+from results.result import Row, figure, parser, report
 from tcuq.telemetry import Reason
 from tcuq_fleet.judge.judge import count_evidence, judge
 from tcuq_fleet.judge.rules import Rules
@@ -35,6 +37,7 @@ from tcuq_fleet.store.interface import open_store
 from tcuq_fleet.store.sharded_registry import ShardedRegistry
 
 COUNTS = (1, 2, 4)
+BATCHES = 2  # of each fleet per round
 SITE, GATEWAY, MESSAGE = "berlin", "gate-1", 1000
 LOADED_HOUR = 30  # by then every device has closed an epoch
 MOST_DIFFERENCE, MOST_RATIO = 0.10, 1.3
@@ -141,30 +144,33 @@ class Fleet:
         return sum(processor_s(server) for server in self.servers)
 
 
-def processor_s(server: Postgres) -> float:
-    """Return the processor time of a server: its processes, and those that have ended."""
+def processes(server: Postgres) -> Iterator[tuple[int, list[str]]]:
+    """Yield each process of a server, the main one first, with the fields of its `stat`."""
     main = int((server.data / "postmaster.pid").read_text("utf-8").split("\n")[0])
-    ticks = 0
-    for process in Path("/proc").glob("[0-9]*"):
+    for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: path.name != str(main)):
         try:
             fields = (process / "stat").read_text("utf-8").rpartition(")")[2].split()
         except OSError:  # it has just ended
             continue
-        if int(process.name) == main:
-            ticks += sum(map(int, fields[11:15]))
-        elif int(fields[1]) == main:
-            ticks += sum(map(int, fields[11:13]))
-    return ticks * TICK_S
+        if main in (int(process.name), int(fields[1])):
+            yield int(process.name), fields
 
 
-def per_record_rows(fleets: Mapping[int, Fleet], batches: int, rounds: int) -> Iterator[Row]:
+def processor_s(server: Postgres) -> float:
+    """Return the processor time of a server: its processes, and those that have ended."""
+    first, *others = [fields for _, fields in processes(server)]
+    ended = sum(map(int, first[13:15]))
+    return TICK_S * (ended + sum(int(n) for fields in (first, *others) for n in fields[11:13]))
+
+
+def per_record_rows(fleets: Mapping[int, Fleet], rounds: int) -> Iterator[Row]:
     """Yield what a record costs in each fleet, beside the fleet of one database."""
     costs: dict[int, list[Cost]] = {count: [] for count in fleets}
     for fleet in fleets.values():
         fleet.cost(1)  # whole pages after the checkpoint
     for turn in range(rounds):
         for count in sorted(fleets, reverse=bool(turn % 2)):
-            costs[count].append(fleets[count].cost(batches))
+            costs[count].append(fleets[count].cost(BATCHES))
     traffic = {count: fleet.traffic() for count, fleet in fleets.items()}
     median = {
         name: {
@@ -245,18 +251,17 @@ def judging_rows(fleets: Mapping[int, Fleet], devices: int, rounds: int) -> Iter
         discovered = {count: discover(count) for count in fleets}
         same = len(set(map(str, discovered.values()))) == 1
         yield Row("discoveries by e-BH, the same in all", "yes", "yes" if same else "no", same)
-        actions = {count: lambda count=count: discover(count) for count in fleets}
+        actions = {count: partial(discover, count) for count in fleets}
         yield ratio_row(f"e-BH over {devices:,} devices", actions, rounds)
-        judging = {
-            count: lambda some=some: judge(some, Rules()) for count, some in connections.items()
-        }
+        judging = {count: partial(judge, some, Rules()) for count, some in connections.items()}
         for action in judging.values():
             action()  # the first one opens alarms and folds every device's epoch
-        yield ratio_row(f"a judgement of {devices:,} devices", judging, max(1, rounds // 3))
+        judgement = ratio_row(f"a judgement of {devices:,} devices", judging, max(1, rounds // 2))
+        yield figure(judgement.what, judgement.measured)
         addresses = {
             count: stack.enter_context(live(fleet.urls)) for count, fleet in fleets.items()
         }
-        pages = {count: lambda url=url: get_page(url) for count, url in addresses.items()}
+        pages = {count: partial(get_page, url) for count, url in addresses.items()}
         for page in pages.values():
             page()
         yield ratio_row("home page", pages, 3 * rounds)
@@ -286,19 +291,39 @@ def loss_rows(fleet: Fleet) -> Iterator[Row]:
         text = f"{'said' if names_it else 'not said'}; {seconds:.1f} s, then {min(again):.2f} s"
         yield Row("home page meanwhile says which database is away", "said", text, names_it)
     fleet.servers[-1].start()
+    yield return_row(fleet, part, "records of its devices that are sent again are stored")
+
+
+def return_row(fleet: Fleet, part: list[Part], what: str) -> Row:
+    """Return whether all records are stored again soon after a database came back."""
     began = time.perf_counter()
     while True:
         batch, _ = fleet.store.put(part, [])
-        if (batch.reasons == Reason.FINE).all() or time.perf_counter() - began > 60:
+        whole = bool((batch.reasons == Reason.FINE).all())
+        if whole or time.perf_counter() - began > 60:
             break
         time.sleep(0.2)
-    whole = bool((batch.reasons == Reason.FINE).all())
-    text = f"{'all' if whole else 'not all'}, {time.perf_counter() - began:.1f} s after its start"
-    yield Row("records of its devices that are sent again are stored", "all", text, whole)
+    text = f"{'all' if whole else 'not all'}, after {time.perf_counter() - began:.1f} s"
+    return Row(what, "all", text, whole)
 
 
-def measured(devices: int, batch: int, batches: int, rounds: int, memory: str) -> Iterator[Row]:
-    """Yield all rows."""
+def hang_rows(fleet: Fleet) -> Iterator[Row]:
+    """Yield how long the other databases' records wait for one that hangs, and its return."""
+    records = stored_part(records_of(fleet.next_batch(), fleet.devices + 1))
+    part = [Part(records, SITE, GATEWAY, GATEWAY_ONLY)]
+    for process, _ in processes(fleet.servers[-1]):
+        os.kill(process, signal.SIGSTOP)
+    first, *others = durations(lambda: fleet.store.put(part, []), 4)
+    for process, _ in processes(fleet.servers[-1]):
+        os.kill(process, signal.SIGCONT)
+    text = f"{first:.1f}, then {max(others):.1f}"
+    what = "seconds that a batch waits for one of four databases that is stopped (SIGSTOP)"
+    yield Row(what, "≤ 25, then ≤ 5", text, first <= 25 and max(others) <= 5)
+    yield return_row(fleet, part, "records of its devices that are sent again after SIGCONT")
+
+
+def measured(devices: int, batch: int, rounds: int, memory: str, *, short: bool) -> Iterator[Row]:
+    """Yield all rows; the short form without a hanging database, which takes 20 s."""
     with ExitStack() as stack:
         folder = stack.enter_context(open_folder())
         settings = "max_wal_size = 32GB\ncheckpoint_timeout = 30min\n"
@@ -308,9 +333,11 @@ def measured(devices: int, batch: int, batches: int, rounds: int, memory: str) -
         fleets = {count: Fleet(servers[:count], devices, batch) for count in COUNTS}
         for fleet in fleets.values():
             stack.callback(fleet.store.close)
-        yield from per_record_rows(fleets, batches, rounds)
+        yield from per_record_rows(fleets, rounds)
         yield from judging_rows(fleets, devices, rounds)
         yield from loss_rows(fleets[4])
+        if not short:
+            yield from hang_rows(fleets[4])
 
 
 def main() -> None:
@@ -318,12 +345,12 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--devices", type=int, default=1_000_000)
     args = options.parse_args()
-    devices, batch, batches, rounds, memory = args.devices, 20_000, 2, 5, "1GB"
+    devices, batch, rounds, memory = args.devices, 20_000, 7, "1GB"
     if devices > 2_000_000:
         memory = "8GB"
     if args.short:
-        devices, batch, batches, rounds, memory = 40_000, 2_000, 2, 3, "128MB"
-    rows = measured(devices, batch, batches, rounds, memory)
+        devices, batch, rounds, memory = 40_000, 2_000, 3, "128MB"
+    rows = measured(devices, batch, rounds, memory, short=args.short)
     sys.exit(report("fleet_shards", rows, ("psycopg",), write=args.write))
 
 

@@ -28,6 +28,7 @@ from tcuq_fleet.judge.change_state import (
     folded,
     scored,
 )
+from tcuq_fleet.judge.databases import in_each
 from tcuq_fleet.judge.evidence_counts import GroupKey
 
 PARTS = 16  # of the fleet: one value of PostgreSQL has at most 1 GB
@@ -115,7 +116,8 @@ def update(connections: Sequence[Connection[Any]], active: Collection[GroupKey] 
     and the first one keeps the reference.
     """
     groups = dict(zip(("profiles", "firmwares", "sites", "owners"), _columns(active), strict=True))
-    read = [_read(connection, groups, PEERS // len(connections)) for connection in connections]
+    peers = PEERS // len(connections)
+    read = in_each(connections, lambda connection: _read(connection, groups, peers))
     first = connections[0]
     first.execute(
         "DELETE FROM change_reference WHERE week < now() - %s * interval '1 week'", [WEEKS]
@@ -124,10 +126,10 @@ def update(connections: Sequence[Connection[Any]], active: Collection[GroupKey] 
     if not closed.size:
         return
     _add_reference(first, closed)
-    states = scored(folded(closed), np.concatenate([peers for _, peers in read]))
+    states = scored(folded(closed), np.concatenate([sample for _, sample in read]))
     ends = np.cumsum([len(rows) for rows, _ in read])
-    for connection, some in zip(connections, np.split(states, ends[:-1]), strict=True):
-        _write(connection, some)
+    parts = dict(zip(map(id, connections), np.split(states, ends[:-1]), strict=True))
+    in_each(connections, lambda connection: _write(connection, parts[id(connection)]))
 
 
 def _columns(groups: Collection[GroupKey]) -> list[list[int | None]]:

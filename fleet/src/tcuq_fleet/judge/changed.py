@@ -23,6 +23,7 @@ from tcuq_fleet.judge.change import (
     rank_bits_q8,
 )
 from tcuq_fleet.judge.change_state import Key
+from tcuq_fleet.judge.databases import in_each
 from tcuq_fleet.judge.ebh import Discovery, discover_each
 from tcuq_fleet.judge.evidence_counts import EvidenceCounts, Flags, GroupKey
 from tcuq_fleet.judge.groups import MIN_DEVICES, cover
@@ -118,11 +119,8 @@ def judge_changes(
     }
     if not references:
         return ChangeJudgement.none()
-    parts = []
-    for connection in connections:
-        with connection.cursor(binary=True) as cursor:
-            parts += [part for (part,) in cursor.execute(COUNT, {"since": since})]
-    rows = np.frombuffer(b"".join(parts), _ROW)
+    counted = in_each(connections, lambda connection: _count(connection, since))
+    rows = np.frombuffer(b"".join(counted), _ROW)
     bits_q8 = np.full(len(rows), -1, np.int64)
     for (owner, profile), pair in references.items():
         peers = np.flatnonzero((rows["owner"] == owner) & (rows["profile"] == profile))
@@ -134,8 +132,8 @@ def judge_changes(
     discoveries = discover_each(part, bits_q8, devices, tested, level)
     cutoffs = np.array([_cutoff(discovery) for discovery in discoveries], np.int64)
     flagged = bits_q8 >= cutoffs[part]
-    for connection in connections:
-        _list(connection, since, references, dict(zip(owners.tolist(), cutoffs, strict=True)))
+    of_owners = dict(zip(owners.tolist(), cutoffs, strict=True))
+    in_each(connections, lambda connection: _list(connection, since, references, of_owners))
     groups: dict[GroupKey, int] = {}
     if flagged.any():
         groups = _groups(rows, flagged, devices, owners_of_sites, active)
@@ -150,6 +148,11 @@ def write(connection: Connection[Any], judgement: int, changes: ChangeJudgement)
         " VALUES (%s, %s, %s, %s, %s)",
         [(judgement, owner, tested, d.count, d.cutoff_q8) for owner, tested, d in rows],
     )
+
+
+def _count(connection: Connection[Any], since: datetime) -> bytes:
+    with connection.cursor(binary=True) as cursor:
+        return b"".join(part for (part,) in cursor.execute(COUNT, {"since": since}))
 
 
 def _cutoff(discovery: Discovery) -> int:

@@ -17,7 +17,6 @@ The first database's transaction is committed last: where that fails, the next j
 """
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,6 +26,7 @@ import numpy as np
 from psycopg import Connection
 
 from tcuq_fleet.judge import alarms, changed, persistence
+from tcuq_fleet.judge.databases import in_each
 from tcuq_fleet.judge.evidence_counts import SILENT, YOUNG, EvidenceCounts
 from tcuq_fleet.judge.groups import judge_groups, notable
 from tcuq_fleet.judge.rules import Rules
@@ -127,12 +127,15 @@ def _judge_snapshot(connections: Sequence[Connection[Any]], rules: Rules) -> Jud
     figures = (devices, silent, gone, counts.judgeable, discovery.count, discovery.cutoff_q8)
     row = persistence.JudgementRow(rules.level, *figures, bool(written.all()))
     judgement, judged = persistence.write_judgement(connections, row)
-    for connection in connections:
+
+    def write(connection: Connection[Any]) -> None:
         persistence.write_evidence(connection, judgement, counts)
         persistence.write_groups(connection, judgement, groups, written)
         persistence.write_sites(connection, judgement, counts, discoveries)
         persistence.write_profiles(connection, counts)
         persistence.write_suspects(connection, judgement, counts, groups, since)
+
+    in_each(connections, write)
     persistence.write_accuracy(connections, since)
     changes = changed.judge_changes(
         connections, rules.level, since, owners_of_sites(first),
@@ -140,10 +143,12 @@ def _judge_snapshot(connections: Sequence[Connection[Any]], rules: Rules) -> Jud
     )  # fmt: skip
     interval = int(judged.timestamp() // rules.group_interval)
     values = alarms.JudgementInput(judgement, since, gone_since, groups, interval, changes.groups)
-    updates = []
-    for connection in connections:
+
+    def update_alarms(connection: Connection[Any]) -> alarms.AlarmChanges:
         changed.write(connection, judgement, changes)
-        updates.append(alarms.update(connection, values, of_groups=connection is first))
+        return alarms.update(connection, values, of_groups=connection is first)
+
+    updates = in_each(connections, update_alarms)
     update = alarms.AlarmChanges(*map(sum, zip(*updates, strict=True)))
     named = int(groups.named.sum())
     compared = int(changes.tested.sum())
@@ -160,9 +165,8 @@ def count_evidence(
     """
     connections = [databases] if isinstance(databases, Connection) else databases
     values = {"since": since, "gone_since": gone_since, "young": YOUNG}
-    with ThreadPoolExecutor(len(connections)) as threads:
-        counted = threads.map(lambda connection: _count(connection, values), connections)
-        rows = np.frombuffer(b"".join(counted), _ROW)
+    counted = in_each(connections, lambda connection: _count(connection, values))
+    rows = np.frombuffer(b"".join(counted), _ROW)
     keys = np.stack([rows[name].astype(np.int64) for name in _KEYS], axis=1)
     reporting = np.column_stack([keys, rows["reporting"]])
     silent = np.column_stack([keys, rows["silent"]])
