@@ -3,7 +3,6 @@
  * share them: the first engine of a call computes them, each decides by its own score, threshold, budget and
  * alarm, and at the end has the past it would have had alone. Novelty is shared where its reference is the same. */
 #include <string.h>
-
 #include "engine.h"
 
 #define SIGNAL_STEPS 64 /* steps whose signals are computed together: they fit the first cache */

@@ -246,7 +246,7 @@ class FitOptions:
     budget: float = 0.15
     burst: float = 16.0
     denied: Literal["use", "withhold"] = "withhold"
-    lags: tuple[int, ...] = (1,)
+    lags: tuple[int, ...] = (3,)
     dimensions: int = 24
     terms: tuple[TermPlan, ...] = TERMS
     novelty: bool = True

@@ -261,12 +261,14 @@ def test_c(profile: tcuq.Profile, tmp_path: Path) -> None:
 def test_the_uplink_is_built_with_the_rest(
     target: str, profile: tcuq.Profile, tmp_path: Path
 ) -> None:
-    """The uplink's files are copied and listed, and removed by an export without the option."""
+    """The uplink is in the one source, its headers are copied; both go by an export without it."""
     export(profile, tmp_path, target, uplink=True)
-    names = sources(tmp_path)
-    assert {path.name for path in UPLINK.glob("*.c")} <= {Path(name).name for name in names}
-    assert listed(tmp_path) == names
+    assert listed(tmp_path) == sources(tmp_path)
+    text = (tmp_path / "src/tcuq.c").read_text("utf-8")
+    assert all(f"/* ---- {path.name} ---- */" in text for path in UPLINK.glob("*.c"))
+    assert (tmp_path / "src/tcuq_uplink.h").is_file()
     export(profile, tmp_path, target)
+    assert "tcuq_uplink.c" not in (tmp_path / "src/tcuq.c").read_text("utf-8")
     assert not (tmp_path / "src/tcuq_uplink.h").exists()
     with pytest.raises(TcuqError, match="the uplink sends the telemetry record"):
         export(profile, tmp_path, target, uplink=True, telemetry=False)

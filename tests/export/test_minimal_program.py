@@ -2,26 +2,29 @@
 """The program in the header's first comment."""
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import tcuq
 from tcuq.firmware import export
 from tcuq.firmware.header import header_text
+from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.firmware.toolchain import run
 
 LINE = re.compile(r"^ \*     ( *\S.*)$", re.MULTILINE)
 MOST_LINES = 12
 MODEL = """
-#include <stdint.h>
 #include <stdio.h>
-#include <stdbool.h>
+#include <string.h>
+#include "tcuq_device.h"
 bool run_model(uint8_t *posterior, int8_t *features);
 void use(uint16_t label);
 bool run_model(uint8_t *posterior, int8_t *features)
 {
     static int left = 3;
+    memset(posterior, 0, TCUQ_DEVICE_CLASSES);
+    memset(features, 0, TCUQ_DEVICE_FEATURE_BYTES);
     posterior[0] = 255u;
-    features[0] = 0;
     return left-- > 0;
 }
 void use(uint16_t label)
@@ -31,12 +34,14 @@ void use(uint16_t label)
 """
 
 
-def test_the_program_in_the_header_is_short_and_runs(profile: tcuq.Profile, tmp_path: Path) -> None:
+def test_the_program_in_the_header_is_short_and_runs(
+    synthetic: Callable[..., tcuq.Stream], tmp_path: Path
+) -> None:
     """At most 12 lines; compiled as they stand beside a model, they give its labels."""
     lines = LINE.findall(header_text().partition("*/\n#ifndef")[0])
     assert lines[0] == '#include "tcuq_device.h"'
     assert len(lines) <= MOST_LINES
-    export(profile, tmp_path / "out", "c")
+    export(quiet_fit(synthetic(classes=2, width=0)), tmp_path / "out", "c")
     (tmp_path / "main.c").write_text("\n".join(lines) + "\n", "utf-8")
     (tmp_path / "model.c").write_text(MODEL, "utf-8")
     sources = [tmp_path / "main.c", tmp_path / "model.c", *(tmp_path / "out/src").glob("*.c")]

@@ -110,8 +110,8 @@ def test_models_of_one_folder_keep_each_other(
     assert (tmp_path / "src/tcuq_kws_selftest.c").is_file()
     assert (tmp_path / "README-kws.md").is_file()
     if TARGETS[target].with_runtime:
-        assert (tmp_path / "src/tcuq_uplink.c").is_file()
-        assert "TCUQ_WITH_NOVELTY 1" in (tmp_path / "src/tcuq_build.h").read_text()
+        assert (tmp_path / "src/tcuq_uplink.h").is_file()
+        assert "TCUQ_WITH_NOVELTY 1" in (tmp_path / "src/tcuq.h").read_text()
     assert differences(narrow, tmp_path, target, name="gesture") == []
     assert "src/tcuq_gesture.h differs" in differences(profile, tmp_path, target, name="gesture")
     assert not list(tmp_path.rglob("*tcuq_device*"))

@@ -34,7 +34,7 @@ def test_self_test_passes_on_every_cpu(cpu: Cpu, tmp_path: Path) -> None:
 def test_the_papers_profile_without_telemetry(tmp_path: Path) -> None:
     """A build that leaves parts out passes too."""
     export(recorded_profile("paper"), tmp_path / "out", "c", telemetry=False)
-    build = (tmp_path / "out/src/tcuq_build.h").read_text("utf-8")
+    build = (tmp_path / "out/src/tcuq.h").read_text("utf-8")
     for part in ("ANCHORED", "NOVELTY", "TELEMETRY"):
         assert f"#define TCUQ_WITH_{part} 0" in build
     emulated(BUILDS["c"], tmp_path / "out", tmp_path / "objects")
@@ -79,9 +79,9 @@ def test_the_self_test_sees_decisions_and_state(member: str, value: str, tmp_pat
 @pytest.mark.parametrize(
     ("file", "old", "new", "message"),
     [
-        ("tcuq_build.h", "DIGEST 0x", "DIGEST 0x1", "exported with another runtime"),
-        ("tcuq.h", '#include "tcuq_build.h"', "", "exported with another runtime"),
-        ("tcuq.h", "TCUQ_PROFILE_FORMAT 4u", "TCUQ_PROFILE_FORMAT 5u", "has format 4"),
+        ("tcuq.h", "DIGEST 0x", "DIGEST 0x1", "exported with another runtime"),
+        ("tcuq.h", "#define TCUQ_RUNTIME_DIGEST", "#define OTHER", "exported with another runtime"),
+        ("tcuq.h", "TCUQ_PROFILE_FORMAT 5u", "TCUQ_PROFILE_FORMAT 6u", "has format 5"),
         ("tcuq.h", "    int32_t ledger_q16;\n", "    int32_t ledger_q16, more;\n",
          "tcuq_device_storage_is_exact"),
     ],

@@ -112,7 +112,7 @@ def test_every_command_takes_a_stream_without_classes(
         assert main(list(words)) == 0, capsys.readouterr().err
     assert "limit on the outputs alone" in (tmp_path / "report.html").read_text("utf-8")
     assert "tcuq_device_outputs" in (tmp_path / "c/src/tcuq_device.h").read_text("utf-8")
-    assert "TCUQ_WITH_CLASSES 0" in (tmp_path / "c/src/tcuq_build.h").read_text("utf-8")
+    assert "TCUQ_WITH_CLASSES 0" in (tmp_path / "c/src/tcuq.h").read_text("utf-8")
 
 
 def test_a_promise_counts_errors_of_outputs() -> None:

@@ -84,6 +84,10 @@ static void take_inputs(subject *made, bytes *in)
     if (made->shape & FEATURES) {
         p->dimensions = (uint8_t)(1u + dimensions % TCUQ_MAX_DIMENSIONS);
         p->width = (made->shape & PROJECTED) ? (uint16_t)width : p->dimensions;
+        if (!(made->shape & PROJECTED) && (width & 1)) {
+            p->width = (uint16_t)(p->width + width % 97);
+            made->last_selected = (uint8_t)(p->width - 1u);
+        }
     } else {
         made->shape &= (uint8_t)~(PROJECTED | NOVEL);
     }
@@ -210,6 +214,9 @@ static void make_tables(subject *made, bytes *in)
         p->projection = table(made, P_PROJECTION, -1, dims * p->width, 1u, take_series(in, -128, 127));
         p->projection_bias = table(made, P_BIAS, TABLES + 1, dims, sizeof *p->projection_bias,
                                    take_series(in, -(1 << 29), 1 << 29));
+    }
+    if (made->last_selected != 0u) {
+        p->selection = table(made, P_PROJECTION, TABLES + 7, dims, 1u, take_series(in, 0, made->last_selected));
     }
     if (made->shape & NOVEL) {
         make_novelty(made, in);

@@ -18,6 +18,13 @@ static bool inputs_valid(const tcuq_profile *p)
     const bool outputs = has_outputs(p);
     bool valid = in(p->classes, outputs ? 1 : 2, outputs ? 8 : 1000) && in(p->dimensions, 0, 32) &&
                 ((p->width == 0u) == (p->dimensions == 0u));
+    if (p->selection != NULL) {
+        valid = valid && (p->projection == NULL) && (p->dimensions != 0u);
+        for (uint32_t i = 0u; valid && (i < p->dimensions); i++) {
+            valid = p->selection[i] < p->width;
+        }
+        return valid;
+    }
     if (p->projection == NULL) {
         return valid && (p->width == p->dimensions);
     }
@@ -164,7 +171,7 @@ tcuq_status expected_of(const tcuq_monitor *m)
         return TCUQ_ERROR_NULL;
     }
     const tcuq_profile *p = m->profile;
-    if (p->format != 4u) {
+    if (p->format != 5u) {
         return TCUQ_ERROR_FORMAT;
     }
     if (!inputs_valid(p) || !lags_valid(p) || !novelty_valid(p) || !score_valid(p) ||

@@ -28,6 +28,7 @@ typedef struct {
     bend bends[MOST_BENDS];
     uint8_t bend_count;
     uint8_t null; /* the pointer that is null, if any */
+    uint8_t last_selected; /* the largest feature that a selection may name; 0: there is none */
     uint8_t shape;
     void *blocks[MOST_BLOCKS];
     uint32_t block_count;

@@ -8,7 +8,8 @@ from pathlib import Path
 from tests.fixtures.firmware.emulator import build_plugin, count
 from tests.fixtures.firmware.scenarios import synthetic_scenarios
 from tests.fixtures.firmware.sizes import STEP_API, WHOLE_API, flash, ram, stack
-from tests.fixtures.firmware.toolchain import ALONE, CLASSES_ALONE, CPUS, NARROW, Cpu, build
+from tests.fixtures.firmware.toolchain import ALONE, CLASSES_ALONE, CPUS, M33, NARROW, Cpu, build
+from tools.measurements.avr_cost import TITLE, avr_cost
 from tools.measurements.cost_budget import CostBudget, Costs, markdown
 
 STEPS = 1000
@@ -18,20 +19,32 @@ BUILDS = {
     "recommended": ((*NARROW, *CLASSES_ALONE), WHOLE_API, "recommended_10"),
 }
 OPTIMISATIONS = ("-O2", "-Os")
+DEFAULT = "recommended"
+MEASURED = (*CPUS, M33)
 COLUMNS = ("instructions", "worst", "flash", "ram", "stack")
 
 
-def measure(cpus: tuple[Cpu, ...] = CPUS, builds: tuple[str, ...] = tuple(BUILDS)) -> Costs:
-    """Measure by CPU and by build with its flags: figures of the same code."""
+def measure(cpus: tuple[Cpu, ...] = MEASURED, builds: tuple[str, ...] = tuple(BUILDS)) -> Costs:
+    """Measure by CPU and by build with its flags: figures of the same code; AVR beside all others."""
     with tempfile.TemporaryDirectory() as name:
         plugin = build_plugin(Path(name))
-        return {
+        more = {"avr": _avr(Path(name))} if cpus is MEASURED else {}
+        return more | {
             cpu.name: {
                 f"{one} {optimise}": _cost(cpu, one, optimise, plugin, Path(name))
                 for one, optimise in product(builds, OPTIMISATIONS)
             }
             for cpu in cpus
         }
+
+
+def _avr(folder: Path) -> Costs:
+    profile = next(s.profile for s in synthetic_scenarios() if s.name == BUILDS[DEFAULT][2])
+    costs = {}
+    for optimise in OPTIMISATIONS:
+        (place := folder / f"avr{optimise}").mkdir()
+        costs[f"{DEFAULT} {optimise}"] = avr_cost(profile, optimise, place)
+    return costs
 
 
 def _cost(cpu: Cpu, build_name: str, optimise: str, plugin: Path, folder: Path) -> Costs:
@@ -52,10 +65,12 @@ def _cost(cpu: Cpu, build_name: str, optimise: str, plugin: Path, folder: Path) 
 
 def table(costs: Costs) -> str:
     """Return the costs as the page shows them."""
+    titles = {cpu.name: cpu.title for cpu in MEASURED} | {"avr": TITLE}
     rows = [
-        [cpu.title, f"{name} `{optimise}`"]
-        + [f"{costs[cpu.name][f'{name} {optimise}'][column]:,}" for column in COLUMNS]
-        for name, cpu, optimise in product(BUILDS, CPUS, OPTIMISATIONS)
+        [titles[cpu], f"{name} `{optimise}`"]
+        + [f"{cost[column]:,}" if column in cost else "" for column in COLUMNS]
+        for name, cpu, optimise in product(BUILDS, titles, OPTIMISATIONS)
+        if (cost := costs[cpu].get(f"{name} {optimise}"))
     ]
     return markdown(["", "", *COLUMNS], 2, rows)
 

@@ -13,12 +13,13 @@ from pathlib import Path
 from tcuq.demo import demo_profile
 from tcuq.firmware import export
 from tcuq.firmware.runtime_files import ota_files, runtime_digest, runtime_files, uplink_files
-from tcuq.firmware.sources import BUILD_INCLUDE, GUARD
+from tcuq.firmware.one_file import one_file
 from tcuq.firmware.template_values import fill_template
 from tcuq.version import __version__
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = Path(__file__).parent / "templates"
+BUILD = "tcuq_build.h"
 PDSC = "tcuq.tcuq_runtime.pdsc"
 EXAMPLE = "examples/Minimal"
 NO_ADDRESS = "urn:tcuq"  # until the project has a public address
@@ -64,16 +65,16 @@ def read_facts(address: str = "") -> Facts:
 
 def package_files(facts: Facts, example: Path) -> dict[str, str]:
     """Return every file of the package by path; the example's profile is exported to a folder."""
-    sources = runtime_files() | uplink_files() | ota_files()
-    sources["tcuq.h"] = sources["tcuq.h"].replace(GUARD, GUARD + BUILD_INCLUDE, 1)
+    whole = runtime_files() | uplink_files() | ota_files()
+    build = fill_template((TEMPLATES / BUILD).read_text("utf-8"), facts.values({}))
+    sources = one_file(whole, build, __version__)
     values = facts.values(sources)
     files = {
         path.relative_to(TEMPLATES).as_posix(): fill_template(path.read_text("utf-8"), values)
         for path in sorted(TEMPLATES.rglob("*"))
-        if path.is_file()
+        if path.is_file() and path.name != BUILD
     }
     files[PDSC] = files.pop("package.pdsc")
-    files["src/tcuq_build.h"] = files.pop("tcuq_build.h")
     files |= {f"src/{name}": text for name, text in sources.items()}
     exported = export(demo_profile(), example, "profile", name="demo")
     for path, text in exported.files.items():

@@ -122,7 +122,7 @@ def fit(
         that cost something (a question to a person, a radio message) and doubtful predictions are
         never used; or "use", so that it bounds all that is withheld; "withhold" ("paper": "use").
     lags
-        Steps looked back over; 1 ("paper": 1, 2, 4).
+        Steps looked back over; 3 ("paper": 1, 2, 4).
     dimensions
         Most features that are looked at; 24 ("paper": 32).
     terms

@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what becomes of a prediction that the budget denies, default withhold",
         choices=("use", "withhold"),
     )
-    add("--lags", "past steps to compare with, comma-separated, default 1", type=parse_lags)
+    add("--lags", "past steps to compare with, comma-separated, default 3", type=parse_lags)
     add("--dimensions", "most features that are looked at, default 24", type=int)
     add(
         "--novelty",

@@ -10,6 +10,7 @@ from typing import Any, TypedDict, Unpack
 from tcuq.errors import ExportError
 from tcuq.firmware.blob import room_c
 from tcuq.firmware.header import structs
+from tcuq.firmware.one_file import one_file
 from tcuq.firmware.profile_c import PARTS, monitor_c, required_parts
 from tcuq.firmware.runtime_files import (
     COMMENTS,
@@ -23,9 +24,8 @@ from tcuq.firmware.template_values import Values, feature_table, profile_values,
 from tcuq.profile import Profile
 from tcuq.profile.quantize import quantize
 from tcuq.stream import Stream
+from tcuq.version import __version__
 
-GUARD = "#define TCUQ_H\n"
-BUILD_INCLUDE = '\n#include "tcuq_build.h" /* written by tcuq export */\n'
 DEVICE_FILES = ("tcuq_device.h", "tcuq_device.c", "tcuq_device_selftest.c")
 EXTRAS: Mapping[str, Callable[[], dict[str, str]]] = MappingProxyType(
     {"uplink": uplink_files, "ota": ota_files}
@@ -136,6 +136,7 @@ def shared_sources(
     values |= {
         "DIGEST": runtime_digest(runtime_files()),
         **{f"WITH_{extra.upper()}": str(int(extra in wanted)) for extra in EXTRAS},
+        "CHECK_PROFILE": str(int("ota" in wanted)),
         "STEPS": str(steps.count),
         "MONITOR": monitor_c(spec, telemetry=telemetry),
         "OTA": "",
@@ -151,10 +152,7 @@ def shared_sources(
         table_values, table = feature_table(profile, codes)
         values |= table_values
         values["MONITOR"] += table
-    if GUARD not in runtime["tcuq.h"]:
-        raise ExportError("the runtime's header must have an include guard, TCUQ_H")
-    runtime["tcuq.h"] = runtime["tcuq.h"].replace(GUARD, GUARD + BUILD_INCLUDE, 1)
-    runtime["tcuq_build.h"] = render_template("tcuq_build.h", values)
+    runtime = one_file(runtime, render_template("tcuq_build.h", values), __version__)
     device = {file: render_template(file, values) for file in DEVICE_FILES}
     reserved = runtime_files() | uplink_files() | ota_files()
     check_name(name, [*device, *device.values()], [*reserved, *reserved.values()])

@@ -15,7 +15,6 @@
  *             if (decision.withheld == 0) use(decision.label);
  *         }
  *     }
- *
  * docs/spec/arithmetic.md is normative for every number here. */
 #ifndef TCUQ_H
 #define TCUQ_H
@@ -83,6 +82,9 @@ extern "C" {
 #ifndef TCUQ_WITH_TELEMETRY
 #define TCUQ_WITH_TELEMETRY 1
 #endif
+#ifndef TCUQ_CHECK_PROFILE /* by tcuq_init; an export that alone brings profiles has run the same checks */
+#define TCUQ_CHECK_PROFILE 1
+#endif
 /* What a build adds: define as 1. */
 #ifndef TCUQ_WITH_UPLINK /* records to a fleet: tcuq_uplink.h */
 #define TCUQ_WITH_UPLINK 0
@@ -121,7 +123,6 @@ typedef enum {
     TCUQ_RISK = 7,          /* a channel's alone: log-odds of the risk */
     TCUQ_HEALTH = 8         /* a channel's alone: squared distance of input health from calibration */
 } tcuq_signal;
-
 #define TCUQ_SIGNALS 7u
 
 /* Bits of tcuq_decision.alarm: the channel, and whether the stream differs since boot. */
@@ -301,7 +302,6 @@ typedef struct {
 } tcuq_identity;
 
 #define TCUQ_RECORD_BYTES 97u
-
 typedef struct {
     uint16_t label;
     uint16_t risk;           /* 0..16384 */
@@ -397,5 +397,4 @@ const char *tcuq_strerror(tcuq_status status);
 #ifdef __cplusplus
 }
 #endif
-
 #endif

@@ -45,7 +45,22 @@ tcuq_replaced tcuq_replace_selected(const int8_t *features, const uint8_t *selec
 {
     int32_t square = 0;
     int32_t product = 0;
+#if TCUQ_FOURS
+    for (; count >= 4u; count -= 4u) {
+        uint32_t word = (uint8_t)features[selection[0]];
+        word |= (uint32_t)(uint8_t)features[selection[1]] << 8;
+        word |= (uint32_t)(uint8_t)features[selection[2]] << 16;
+        word |= (uint32_t)(uint8_t)features[selection[3]] << 24;
+        const uint64_t quad = tcuq_quad_of(word);
+        square = tcuq_multiply_quad(quad, quad, square);
+        product = tcuq_multiply_quad(tcuq_take_four(old), quad, product);
+        __builtin_memcpy(old, &word, 4);
+        selection += 4;
+        old += 4;
+    }
+#else
     TCUQ_UNROLL_4
+#endif
     /*@ loop invariant i <= count;
         loop invariant 0 <= square <= 16384 * i && -16384 * i <= product <= 16384 * i;
         loop assigns i, square, product, old[0 .. count - 1];

@@ -23,6 +23,10 @@ static inline uint32_t tcuq_standard_score(int16_t value, int16_t mean, uint16_t
 {
     const int32_t apart = (int32_t)value - (int32_t)mean;
     //@ assert -65535 <= apart <= 65535;
+#if TCUQ_DSP
+    const uint32_t distance = __usat((apart < 0) ? -apart : apart, 15);
+    return __usat((int32_t)(distance * weight_q9) >> 13, 13);
+#else
     uint32_t distance = (uint32_t)((apart < 0) ? -apart : apart);
     if (distance > 32767u) {
         distance = 32767u;
@@ -30,6 +34,7 @@ static inline uint32_t tcuq_standard_score(int16_t value, int16_t mean, uint16_t
     //@ assert 0 <= tcuq_cells(distance, weight_q9) <= 2147385345;
     const uint32_t score = (distance * weight_q9) >> 13;
     return (score > 8191u) ? 8191u : score;
+#endif
 }
 
 void tcuq_health_run(const tcuq_profile *profile, const int16_t *health, tcuq_signals *signals)

@@ -69,6 +69,8 @@ const char *tcuq_strerror(tcuq_status status)
     return &tcuq_texts[at];
 }
 
+#if TCUQ_CHECK_PROFILE
+
 static bool tcuq_profile_sound(const tcuq_profile *profile)
 {
     return tcuq_signals_sound(profile) && tcuq_score_sound(profile) &&
@@ -83,6 +85,8 @@ static bool tcuq_profile_sound(const tcuq_profile *profile)
 #endif
            tcuq_threshold_sound(profile) && tcuq_budget_sound(profile);
 }
+
+#endif
 
 static bool tcuq_memory_given(const tcuq_monitor *monitor)
 {
@@ -104,9 +108,11 @@ tcuq_status tcuq_init(tcuq_monitor *monitor)
     if (profile->format != TCUQ_PROFILE_FORMAT) {
         return TCUQ_ERROR_FORMAT;
     }
+#if TCUQ_CHECK_PROFILE
     if (!tcuq_profile_sound(profile)) {
         return TCUQ_ERROR_PROFILE;
     }
+#endif
     if ((!TCUQ_WITH_ANCHORED && ((profile->terms != NULL) || (profile->stay_q8 != 0u))) ||
         (!TCUQ_WITH_CLASSES && (profile->blend_q15 != TCUQ_NO_CLASSES)) ||
         (!TCUQ_WITH_PROJECTION && (profile->projection != NULL)) ||

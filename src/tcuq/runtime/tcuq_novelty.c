@@ -45,6 +45,58 @@ static inline int32_t tcuq_finish_rows(const int32_t *sums, const uint8_t *shift
 #endif
 }
 
+#if TCUQ_FOURS
+
+/* Features in quads, and whitened ones behind them, so that one place tells the other. */
+typedef struct {
+    uint64_t quads[TCUQ_QUADS];
+    int16_t whitened[TCUQ_MAX_DIMENSIONS];
+} tcuq_white;
+
+/* Up to three features in a word, with zeros behind them. */
+static inline uint32_t tcuq_last_features(const int8_t *features, int32_t left)
+{
+    uint32_t word = 0u;
+    while (left > 0) {
+        left--;
+        word = (word << 8) | (uint8_t)features[left];
+    }
+    return word;
+}
+
+/* Whitened features, four rows at a time, and the sum of their squares; each quad is packed when its rows are. */
+static TCUQ_NOINLINE int32_t tcuq_whiten_features(const tcuq_profile *profile, const int8_t *features,
+                                                  tcuq_white *white)
+{
+    const uint64_t *weights = profile->whitening;
+    const uint8_t *shift = profile->whitening_shift;
+    uint64_t *last = white->quads;
+    int32_t offset = 0; /* less what TCUQ_OFFSET adds to a sum */
+    int32_t square = 0;
+    int32_t left = profile->dimensions;
+    do {
+        int32_t sums[4];
+        uint32_t word;
+        if (TCUQ_UNLIKELY(left < 4)) {
+            word = tcuq_last_features(features, left);
+        } else {
+            __builtin_memcpy(&word, features, 4);
+        }
+        *last = tcuq_quad_of(word);
+        offset = tcuq_multiply_quad(TCUQ_MINUS_OFFSET, *last, offset);
+        last++;
+        sums[0] = offset;
+        weights = tcuq_four_rows(weights, white->quads, last, sums);
+        square = tcuq_finish_rows(sums, shift, (int16_t *)(void *)&last[TCUQ_QUADS - 1u], square);
+        features += 4;
+        shift += 4;
+        left -= 4;
+    } while (left > 0);
+    return square;
+}
+
+#else
+
 /* Whitened features, four rows at a time, and the sum of their squares. */
 /*@ requires tcuq_novelty_given(profile) && tcuq_novelty_ok(profile) && profile->whitening != \null;
     requires \valid_read(quads + (0 .. tcuq_quads_of(profile) - 1));
@@ -95,6 +147,8 @@ static TCUQ_NOINLINE int32_t tcuq_whiten(const tcuq_profile *profile, const uint
     //@ assert group == groups && tcuq_13_bits(\at(whitened, Pre), 4 * groups);
     return square;
 }
+
+#endif
 
 /* The least |x - m|^2 - |x|^2 = |m|^2 - 2 x · m, exactly; two means at a time. */
 /*@ requires tcuq_novelty_given(profile) && tcuq_novelty_ok(profile) && profile->whitening != \null;
@@ -204,6 +258,8 @@ bool tcuq_novelty_sound(const tcuq_profile *profile)
     return sound;
 }
 
+#if !TCUQ_FOURS
+
 /* Features to quads, the last filled with zeros. */
 /*@ requires count <= TCUQ_MAX_DIMENSIONS && \valid_read(features + (0 .. count - 1));
     requires \valid(quads + (0 .. (count + 3) / 4 - 1));
@@ -246,12 +302,20 @@ static TCUQ_NOINLINE void tcuq_pack_quads(const int8_t *features, uint32_t count
     }
 }
 
+#endif
+
 int16_t tcuq_novelty_run(const tcuq_profile *profile, const int8_t *features)
 {
-    uint64_t quads[TCUQ_QUADS];
+#if TCUQ_FOURS
+    tcuq_white white;
+    const int16_t *whitened = white.whitened;
+    const int32_t square = tcuq_whiten_features(profile, features, &white);
+#else
     int16_t whitened[TCUQ_MAX_DIMENSIONS] TCUQ_WORD_ALIGNED;
+    uint64_t quads[TCUQ_QUADS];
     tcuq_pack_quads(features, profile->dimensions, quads);
     const int32_t square = tcuq_whiten(profile, quads, whitened);
+#endif
 #if TCUQ_USE_ASM && TCUQ_DSP
     const int32_t apart = ((tcuq_groups(profile) & 1u) == 0u) ? tcuq_nearest_eights(profile, whitened)
                                                               : tcuq_nearest(profile, whitened);

@@ -22,6 +22,13 @@ static void tcuq_find_past(const tcuq_monitor *monitor, tcuq_past *past)
     const int32_t next = monitor->core->next;
     const uint32_t filled = monitor->core->filled;
     uint32_t i = 0u;
+#if TCUQ_FOURS
+    if (profile->lag_count == 1u) { /* its past is in the slot that is overwritten next */
+        past->slots[0] = (uint8_t)next;
+        past->count = ((uint32_t)size <= filled) ? 1u : 0u;
+        return;
+    }
+#endif
     /*@ loop invariant i <= profile->lag_count && tcuq_found(monitor, past, i);
         loop assigns i, past->slots[0 .. 7]; loop variant profile->lag_count - i; */
     while ((i < profile->lag_count) && (profile->lags[i] <= filled)) {
@@ -75,6 +82,12 @@ static int32_t tcuq_take_features(const tcuq_monitor *monitor, const int8_t *fea
         replaced.square = tcuq_dot(row, row, count);
         replaced.product = signals->product;
     }
+#if TCUQ_FOURS
+    if (profile->lag_count == 1u) {
+        products[0] = replaced.product;
+        return replaced.square;
+    }
+#endif
     /*@ loop invariant i <= past->count;
         loop assigns i, products[0 .. 7]; loop variant past->count - i; */
     for (uint32_t i = 0u; i < past->count; i++) {
@@ -115,12 +128,44 @@ static inline int32_t tcuq_jump_q12(const uint8_t *now, const uint8_t *past, uin
     return (int32_t)((jumps * tcuq_share_q15[count]) >> 11);
 }
 
+#if TCUQ_FOURS
+
+/* As tcuq_look_back, of the one lag that the default has. */
+static void tcuq_look_one_back(const tcuq_monitor *monitor, const uint8_t *posterior, uint32_t at, int32_t product,
+                               const tcuq_slot *now, tcuq_signals *signals)
+{
+    const tcuq_profile *profile = monitor->profile;
+    const tcuq_slot *slot = &monitor->slots[at];
+    const uint32_t classes = profile->classes;
+    const uint32_t mixture_q17 = tcuq_mixture_q17(posterior, &monitor->posteriors[at * classes], classes);
+    int32_t apart_q12 = (int32_t)((mixture_q17 + 16u) >> 5) -
+                        (int32_t)(((uint32_t)now->entropy_q12 + slot->entropy_q12) >> 1);
+    apart_q12 = (apart_q12 < 0) ? 0 : ((apart_q12 > 4096) ? 4096 : apart_q12);
+    const uint32_t divergence_q27 = profile->lag_weights_q15[0] * (uint32_t)apart_q12;
+    const int32_t alike = (slot->reciprocal_q14 == 0u) ? 32768 : 0; /* of a zero vector */
+    const int32_t cosine = TCUQ_UNLIKELY(now->reciprocal_q14 == 0u)
+                               ? alike
+                               : (tcuq_projection_on(now, slot, product) * now->reciprocal_q14) >> 14;
+    signals->whole_past = true;
+    signals->values_q15[TCUQ_DIVERGENCE] = (uint16_t)((divergence_q27 + 2048u) >> 12);
+    signals->values_q15[TCUQ_INCONSISTENCY] = (now->label != slot->label) ? 32768u : 0u;
+    signals->values_q15[TCUQ_INSTABILITY] = (uint16_t)__usat(32768 - cosine, 16);
+}
+
+#endif
+
 /* Divergence, instability and inconsistency over the lags that have a past. */
 static void tcuq_look_back(const tcuq_monitor *monitor, const uint8_t *posterior, const tcuq_past *past,
                            const int32_t *products, const tcuq_slot *now, tcuq_signals *signals)
 {
     const tcuq_profile *profile = monitor->profile;
     const uint32_t present = past->count;
+#if TCUQ_FOURS
+    if ((present == 1u) && (profile->lag_count == 1u) && !tcuq_has_outputs(profile)) {
+        tcuq_look_one_back(monitor, posterior, past->slots[0], products[0], now, signals);
+        return;
+    }
+#endif
     //@ assert present == 0 || present == 1 || present == 2 || present == 3 || present == 4 || present == 5 || present == 6 || present == 7 || present == 8;
     //@ assert (uint32_t)(present + 1u) == present + 1;
     //@ assert present * (present + 1) <= 72 && present * (present + 1) <= profile->lag_count * (profile->lag_count + 1);
@@ -241,6 +286,10 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
         __builtin_memcpy(row, posterior, 4);
         row += 4;
         posterior += 4;
+    }
+    if ((left != 0u) && (classes >= 4u)) { /* the last word again, with those that are left */
+        __builtin_memcpy(&row[left] - 4, &posterior[left] - 4, 4);
+        left = 0u;
     }
 #endif
     /*@ loop invariant c <= left;

@@ -40,6 +40,7 @@
 #endif
 
 #define TCUQ_QUADS (TCUQ_MAX_DIMENSIONS / 4u)
+#define TCUQ_MINUS_OFFSET 0x0000FFC00000FFC0u
 #define TCUQ_OFFSET 0x0000004000000040u /* 64 on the first weight of a pair: 1..127; the second: -63..63 */
 
 /* value / 2^shift rounded down, for either sign, shift 0..30. */
@@ -106,11 +107,17 @@ static inline uint32_t tcuq_pair(int32_t low, int32_t high)
 #endif
 }
 
+/* The quad of the four features in a word. */
+static inline uint64_t tcuq_quad_of(uint32_t word)
+{
+    return tcuq_quad((uint32_t)__sxtb16((int8x4_t)word), (uint32_t)tcuq_odd_bytes(word));
+}
+
 static inline uint64_t tcuq_take_four(const int8_t *four)
 {
     uint32_t word;
     __builtin_memcpy(&word, four, 4);
-    return tcuq_quad((uint32_t)__sxtb16((int8x4_t)word), (uint32_t)tcuq_odd_bytes(word));
+    return tcuq_quad_of(word);
 }
 
 /* sum + the products of two quads of which one has offset weights (TCUQ_OFFSET), plus that offset · the
@@ -187,6 +194,11 @@ static inline int32_t tcuq_saturate_16(int32_t value)
 /*@ assigns \nothing; ensures -4096 <= \result <= 4095; */
 static inline int32_t tcuq_saturate_13(int32_t value)
 {
+#if defined(__ARM_ARCH_ISA_THUMB) && (__ARM_ARCH_ISA_THUMB == 1)
+    if ((tcuq_scale_up(value, 19u) >> 19) == value) { /* nearly always, and without constants to load */
+        return value;
+    }
+#endif
     value = (value > 4095) ? 4095 : value;
     return (value < -4096) ? -4096 : value;
 }

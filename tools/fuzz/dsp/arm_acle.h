@@ -66,6 +66,12 @@ static inline int32_t fuzz_saturate(int32_t value, int32_t bits)
     return (value > most) ? most : ((value < -most - 1) ? -most - 1 : value);
 }
 
+static inline uint32_t __usat(int32_t value, uint32_t bits)
+{
+    const int32_t most = (int32_t)((1u << bits) - 1u);
+    return (uint32_t)((value > most) ? most : ((value < 0) ? 0 : value));
+}
+
 #define __builtin_arm_ssat(value, bits) fuzz_saturate(value, bits)
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The optional parts of the runtime that the profiles of this folder need. Included by tcuq.h. */
+/* ---- what the profiles of this folder need; written by tcuq export ---- */
 #ifndef TCUQ_BUILD_H
 #define TCUQ_BUILD_H
 
@@ -13,5 +13,6 @@
 #define TCUQ_WITH_TELEMETRY @WITH_TELEMETRY@
 #define TCUQ_WITH_UPLINK @WITH_UPLINK@
 #define TCUQ_WITH_OTA @WITH_OTA@
+#define TCUQ_CHECK_PROFILE @CHECK_PROFILE@
 
 #endif
