@@ -86,11 +86,11 @@ def test_a_device_has_one_place_that_sql_knows_as_well(database: str) -> None:
         places = place_of(devices, 8)
         assert np.bincount(places).tolist() == pytest.approx([6250] * 8, rel=0.02)
         assert (place_of(devices, 4) == places % 4).all()
-    ids = np.random.default_rng(1).integers(0, 2**64, 1000, np.uint64).astype(np.uint64)
+    some = np.random.default_rng(1).integers(0, 2**64, 1000, np.uint64).astype(np.uint64)
     with psycopg.connect(database) as connection:
         query = f"SELECT {HASH} & 7 FROM unnest(%s::bigint[]) AS named (device)"  # noqa: S608
-        stored = connection.execute(query.encode(), [ids.view(np.int64).tolist()]).fetchall()
-    assert [place for (place,) in stored] == place_of(ids, 8).tolist()
+        stored = connection.execute(query.encode(), [some.view(np.int64).tolist()]).fetchall()
+    assert [place for (place,) in stored] == place_of(some, 8).tolist()
 
 
 def test_several_databases_store_what_one_does(
