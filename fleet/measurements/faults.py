@@ -8,6 +8,7 @@ restart.
 import json
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -34,13 +35,12 @@ class Scene:
         self, folder: Path, database: str, devices: int, hours: int, hour_s: float
     ) -> None:
         folder.mkdir(exist_ok=True)
-        self.folder, self.database, self.truth = folder, database, folder / "truth.npz"
+        self.folder, self.databases, self.truth = folder, [database], folder / "truth.npz"
         self.broker = Broker(folder / "broker")
         broker = f"mqtt://127.0.0.1:{self.broker.port}"
         self._ingest = fleet_command(
-            "ingest", "--claim", "open", "--database", database, "--broker", broker,
-            "--quota", "60000", "--batch", "2000",
-        )  # fmt: skip
+            "ingest", "--claim", "open", "--broker", broker, "--quota", "60000", "--batch", "2000"
+        )
         self._simulate = fleet_command(
             "simulate", "--broker", broker, "--devices", str(devices), "--hours", str(hours),
             "--hour-s", str(hour_s), "--reboot", "1%", "--loss", "2%", "--duplication", "2%",
@@ -50,7 +50,7 @@ class Scene:
         self._workers: list[subprocess.Popen[bytes]] = []
 
     def __enter__(self) -> Self:
-        create_tables(self.database)
+        create_tables(self.databases[0])
         self._stack.enter_context(self.broker)
         for _ in range(WORKERS):
             self._start_worker()
@@ -62,7 +62,8 @@ class Scene:
         self._stack.close()
 
     def _start_worker(self) -> None:
-        worker = running_process(self._ingest, self.folder / "ingest.log")
+        line = [*self._ingest, *(word for url in self.databases for word in ("--database", url))]
+        worker = running_process(line, self.folder / "ingest.log")
         self._workers.append(self._stack.enter_context(worker))
 
     def kill_worker(self) -> None:
@@ -78,7 +79,7 @@ class Scene:
         time.sleep(1)
         self.broker.start()
 
-    def wait(self, database: str) -> Outcome:
+    def wait(self, database: str | Sequence[str]) -> Outcome:
         """Wait for the devices to end; return what differs from their counters."""
         output, _ = self.devices.communicate()
         sent = int(json.loads(output)["sent"])
@@ -92,19 +93,25 @@ def kill_database(postgres: Postgres) -> None:
     postgres.start()
 
 
-def differences(database: str, path: Path) -> Outcome:
-    """Return how many devices and cohorts of the tables differ from the devices' counters."""
+def differences(databases: str | Sequence[str], path: Path) -> Outcome:
+    """Return how many devices and cohorts of the tables differ from the devices' counters.
+
+    Over several databases cohorts add up; a device in two of them is one too many.
+    """
     with np.load(path) as file:
         truth = {name: file[name] for name in file.files}
-    with psycopg.connect(database) as connection:
-        rows = connection.execute(
-            "SELECT device, boot, sequence, steps, abstained, denied, exceeded, alarms FROM devices"
-        ).fetchall()
-        sums = connection.execute(
-            "SELECT profile, firmware, name, sum(steps), sum(abstained), sum(denied),"
-            " sum(exceeded), sum(alarms) FROM cohorts JOIN sites USING (site) GROUP BY 1, 2, 3"
-        ).fetchall()
-        ((letters,),) = connection.execute("SELECT count(*) FROM dead_letters").fetchall()
+    rows, sums, letters = [], [], 0
+    for database in [databases] if isinstance(databases, str) else databases:
+        with psycopg.connect(database) as connection:
+            rows += connection.execute(
+                "SELECT device, boot, sequence, steps, abstained, denied, exceeded, alarms"
+                " FROM devices"
+            ).fetchall()
+            sums += connection.execute(
+                "SELECT profile, firmware, name, sum(steps), sum(abstained), sum(denied),"
+                " sum(exceeded), sum(alarms) FROM cohorts JOIN sites USING (site) GROUP BY 1, 2, 3"
+            ).fetchall()
+            letters += connection.execute("SELECT FROM dead_letters").rowcount
     stored = {row[0] % 2**64: row[1:] for row in rows}
     wrong = 0
     for at, device in enumerate(truth["device"].tolist()):
@@ -113,13 +120,14 @@ def differences(database: str, path: Path) -> Outcome:
         if truth["boot"][at] == truth["boot"].min():  # it never restarted: its sums are its state
             right = right and counters == [int(truth[name][at]) for name in COUNTERS]
         wrong += not right
-    stored_sums = {
-        (profile % 2**32, firmware % 2**32, site): [int(value) for value in values]
-        for profile, firmware, site, *values in sums
-    }
+    stored_sums: dict[tuple[int, int, str], list[int]] = {}
+    for profile, firmware, site, *values in sums:
+        key = (profile % 2**32, firmware % 2**32, site)
+        before = stored_sums.get(key, [0] * len(values))
+        stored_sums[key] = [a + int(b) for a, b in zip(before, values, strict=True)]
     right_sums = cohort_sums(truth)
     return {
-        "devices": wrong + max(0, len(stored) - len(truth["device"])),
+        "devices": wrong + len(rows) - len(stored) + max(0, len(stored) - len(truth["device"])),
         "cohorts": sum(stored_sums.get(key) != value for key, value in right_sums.items())
         + len(stored_sums.keys() - right_sums.keys()),
         "waiting": int((truth["waiting"] > 0).sum()),

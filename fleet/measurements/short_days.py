@@ -58,9 +58,9 @@ class Fleets:
                 for name in ON_HOURS
             ]
             while any(fleet.poll() is None for fleet in fleets):
-                judge_now(self.database, rules, retention)
+                judge_now([self.database], rules, retention)
                 time.sleep(DAY_H * hour_s)
-        judge_now(self.database, rules, retention)
+        judge_now([self.database], rules, retention)
 
     def _simulate(self, name: str, hour_s: float) -> list[str]:
         return fleet_command(

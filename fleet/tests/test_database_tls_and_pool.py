@@ -75,7 +75,7 @@ def test_worker_judge_and_dashboard_work_through_pgbouncer() -> None:
         create_tables(pooler.url)
         with Store(pooler.url) as store:
             put(store, *(record(device, 1, 0, 100) for device in range(1, 51)))
-        judgement = judge_now(pooler.url, Rules(), Retention())
+        judgement = judge_now([pooler.url], Rules(), Retention())
         assert judgement is not None
         assert judgement.devices == 50
         with live(pooler.url) as address:

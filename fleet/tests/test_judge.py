@@ -8,8 +8,9 @@ import pytest
 
 from fleet.tests.fixtures.stored_fleet import StoredFleet
 from tcuq_fleet.judge import alarms, groups
-from tcuq_fleet.judge.judge import LOCK, judge
+from tcuq_fleet.judge.judge import judge
 from tcuq_fleet.judge.retention import Retention
+from tcuq_fleet.store.places import JUDGING
 
 
 def test_a_fleet_is_judged_by_reporting_devices(fleet: StoredFleet) -> None:
@@ -143,9 +144,9 @@ def test_two_judges_take_turns(fleet: StoredFleet, database: str) -> None:
     """A second judge does nothing while the first judges, nor shortly afterwards."""
     fleet.add(100)
     with psycopg.connect(database, autocommit=True) as other:
-        other.execute("SELECT pg_advisory_lock(%s)", [LOCK])
+        other.execute("SELECT pg_advisory_lock(%s)", [JUDGING])
         assert judge(fleet.connection, fleet.rules) is None
-        other.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+        other.execute("SELECT pg_advisory_unlock(%s)", [JUDGING])
         assert judge(fleet.connection, fleet.rules) is not None
         assert judge(other, fleet.rules, unless_within_s=60) is None
         assert judge(other, fleet.rules) is not None

@@ -24,7 +24,7 @@ def each(names: str, allowed: set[str]) -> dict[str, set[str]]:
 
 
 INGEST = {
-    **each("schema_version owners registry gateways gateway_sites", READ),
+    **each("schema_version place owners registry gateways gateway_sites", READ),
     **each("devices cohorts hours", {"SELECT", "INSERT", "UPDATE"}),
     **each("epochs dead_letters sites", {"SELECT", "INSERT"}),
     "quarantine": WRITE,

@@ -92,6 +92,7 @@ class Reason(IntEnum):
     SITE = 12  # an unknown site, a device of another site, or one that is not enrolled
     RETIRED = 13
     QUARANTINE = 14  # a boot too far beyond the stored one, waiting for its release
+    DATABASE = 15  # the device's database, one of several, is away: it is stored when sent again
 
 
 @dataclass(frozen=True, slots=True)

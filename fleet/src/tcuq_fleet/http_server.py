@@ -122,9 +122,11 @@ def add_monitoring(
     registry: CollectorRegistry,
     alive: Callable[[], bool],
     ready: Callable[[], bool],
+    note: Callable[[], str] = str,
 ) -> None:
     """Add `/healthz` (the process alone), `/readyz` (its servers) and `/metrics` to a FastAPI app.
 
+    `note` is the text of `/readyz`, such as a server that is away without making it unready.
     They run in the event loop, so that slow requests in the thread pool never delay them.
     """
 
@@ -134,7 +136,7 @@ def add_monitoring(
 
     @app.get("/readyz", summary="Readiness: its servers answer", responses={503: {}})
     async def readyz() -> Response:
-        return Response(status_code=200 if ready() else 503)
+        return Response(note(), 200 if ready() else 503, media_type="text/plain")
 
     @app.get("/metrics", summary="Metrics for Prometheus, as OpenMetrics")
     async def openmetrics() -> Response:

@@ -47,7 +47,7 @@ def test_the_command_line_wins_over_environment_over_file(
     monkeypatch.setenv("TCUQ_FLEET_SILENT_AFTER", "100")
     monkeypatch.setenv("TCUQ_FLEET_LEVEL", "0.2")
     options = parse("judge", "--config", config, "--level", "0.05")
-    assert (options.database, options.silent_after) == ("postgresql://db.example/fleet", 100)
+    assert (options.database, options.silent_after) == (["postgresql://db.example/fleet"], 100)
     assert (options.level, options.log_format, options.every) == (0.05, "json", 3600)
     assert options.webhook == ["https://one.example/a,b", "https://two.example"]
     options = parse("judge", "--config", config, "--webhook", "https://a/,b", "--webhook", "c")
@@ -182,7 +182,7 @@ def test_a_password_comes_from_a_private_file_alone(tmp_path: Path) -> None:
     path.write_text("s3cret\n", "utf-8")
     path.chmod(0o600)
     words = ["--database", "postgresql://a@b/fleet", "--database-password-file", str(path)]
-    assert "password=s3cret" in parse("judge", *words).connection
+    assert "password=s3cret" in parse("judge", *words).databases[0]
     path.chmod(0o644)
     with pytest.raises(InputError, match="chmod 600"):
         with_password("postgresql://a@b/fleet", str(path))

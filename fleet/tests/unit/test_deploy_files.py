@@ -39,7 +39,7 @@ def test_a_units_command_and_configuration_are_accepted(unit: Path, password: Pa
     line = line.replace("${CREDENTIALS_DIRECTORY}/password", str(password))
     _, _, command, *arguments = shlex.split(line)
     role = "owner" if command == "migrate" else command
-    assert f"user=tcuq_{role}" in parse(command, *arguments).connection
+    assert f"user=tcuq_{role}" in parse(command, *arguments).databases[0]
     assert f"LoadCredential=password:/etc/tcuq/passwords/tcuq_{role}\n" in unit.read_text("utf-8")
 
 
@@ -83,4 +83,4 @@ def test_the_kustomization_names_every_manifest_and_its_configuration(
                     continue
                 command, *arguments = container["args"]
                 arguments[1] = str(config)
-                assert parse(command, *arguments).connection
+                assert parse(command, *arguments).databases[0]

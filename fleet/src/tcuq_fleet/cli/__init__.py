@@ -11,11 +11,12 @@ from tcuq_fleet.cli.judge import Judge
 from tcuq_fleet.cli.migrate import Migrate
 from tcuq_fleet.cli.registry import ACTS
 from tcuq_fleet.cli.report import Report
+from tcuq_fleet.cli.reshard import Reshard
 from tcuq_fleet.cli.serve import Serve
 from tcuq_fleet.cli.simulate import Simulate
 from tcuq_fleet.cli.up import Up
 
-COMMANDS: tuple[type[Command], ...] = (Up, Ingest, Migrate, Judge, Report, Serve, Simulate)
+COMMANDS: tuple[type[Command], ...] = (Up, Ingest, Migrate, Reshard, Judge, Report, Serve, Simulate)
 
 
 def add_commands(parsers: Commands) -> Iterator[argparse.ArgumentParser]:

@@ -47,7 +47,7 @@ class Ingest(HttpOptions, Claims, KeysOptions, BrokerOptions, DatabaseOptions, C
     )
     quota: Count = Field(120, description="most messages per device and hour")
     gateway_quota: Count = Field(20_000, description="most messages per gateway and hour")
-    batch: Count = Field(20_000, description="most records per transaction")
+    batch: Count = Field(20_000, description="most records per transaction of a database")
 
     @model_validator(mode="after")
     def _check_keys(self) -> Self:
@@ -65,11 +65,11 @@ class Ingest(HttpOptions, Claims, KeysOptions, BrokerOptions, DatabaseOptions, C
         address, keys = self.broker_address(), self.read_keys()
         filters = shared_filters(self.mount_point)
         worker = Worker(
-            self.connection,
+            self.databases,
             lambda: MqttClient(address, filters, optional=FILTERS, mount_point=self.mount_point),
             validator=self._validator(keys, authenticated=address.certificate is not None),
             claims=self,
-            limits=Limits(records=self.batch),
+            limits=Limits(records=self.batch * len(self.databases)),
             mount_point=self.mount_point,
         )
         stop_on_signal(worker.stopping.set)
@@ -98,7 +98,7 @@ class Ingest(HttpOptions, Claims, KeysOptions, BrokerOptions, DatabaseOptions, C
         metrics = worker.metrics
         servers = [self.start_http(create_health_app(metrics), self.http, self.http_host)]
         if self.records_http is not None:
-            ingest = HttpIngest(self.connection, self._validator(keys, authenticated=False), self)
+            ingest = HttpIngest(self.databases, self._validator(keys, authenticated=False), self)
             app = create_app(ingest, metrics)
             server = self.start_http(app, self.records_http, self.records_host, MAX_OPEN)
             metrics.connections_refused.set_function(lambda: server.refused if server else 0)

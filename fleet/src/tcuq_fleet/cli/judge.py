@@ -79,7 +79,7 @@ class Judge(HttpOptions, Rules, DatabaseOptions, Command):
         stop_on_signal(stopping.set)
         self.start_http(create_app(metrics), self.http, self.http_host)
         judge_periodically(
-            self.connection,
+            self.databases,
             self,
             retention,
             receivers,
@@ -93,14 +93,20 @@ class Judge(HttpOptions, Rules, DatabaseOptions, Command):
         from tcuq_fleet.judge.notify import attempt
         from tcuq_fleet.judge.schedule import judge_now
 
-        judgement = judge_now(self.connection, self, retention)
+        judgement = judge_now(self.databases, self, retention)
         if judgement is None:
             raise FleetError("another judge is running: nothing was judged")
         self._print(judgement)
-        failed = [receiver.host for receiver in receivers if not attempt(self.connection, receiver)]
+        failed = {
+            receiver.host
+            for receiver in receivers
+            for database in self.databases
+            if not attempt(database, receiver)
+        }
         if failed:
+            hosts = ", ".join(sorted(failed))
             raise FleetError(
-                f"alarms could not be delivered to {', '.join(failed)}: the next judgement retries"
+                f"alarms could not be delivered to {hosts}: the next judgement retries"
             )
 
     def _print(self, judgement: "Judgement") -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`fleet migrate`: bring the database's tables up to date, and name a profile's statistics."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import ClassVar
 
@@ -36,19 +37,28 @@ class Migrate(DatabaseOptions, Command):
         """Migrate once."""
         from tcuq.profile.profile import Profile
         from tcuq_fleet.store.connection import MIGRATE, connect, database_errors
+        from tcuq_fleet.store.directory import copy_directory
         from tcuq_fleet.store.migrate import create_roles, migrate
+        from tcuq_fleet.store.places import Place, assign, check_count
         from tcuq_fleet.store.registry import Registry
+
+        check_count(self.databases)
 
         profiles = [Profile.load(path) for path in self.profile]
         passwords = _read_passwords(Path(self.passwords)) if self.passwords else {}
-        with connect(self.connection, MIGRATE) as connection, database_errors():
-            if self.roles:
-                create_roles(connection, passwords)
-            version = migrate(connection)
+        with ExitStack() as stack, database_errors():
+            connections = [stack.enter_context(connect(url, MIGRATE)) for url in self.databases]
+            for at, connection in enumerate(connections):
+                if self.roles:
+                    create_roles(connection, passwords)
+                version = migrate(connection)
+                assign(connection, Place(at, len(connections)))
             for profile in profiles:
                 health = profile.signals.health
                 names = () if health is None else health.names
-                Registry(connection).register_profile(int(profile.sha256[:8], 16), names)
+                number = int(profile.sha256[:8], 16)
+                Registry(connections[0]).register_profile(number, names)
+            copy_directory(connections)
         self.print_result({"schema": version}, f"the database has schema {version}")
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, model_validator
+from pydantic_settings import NoDecode
 
 from tcuq.errors import InputError
 from tcuq.watch.mqtt import PORTS
@@ -26,23 +27,36 @@ MAX_FILE_BYTES = 1 << 20
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 DatabaseUrl = Annotated[str, AfterValidator(check_no_password)]
+
+
+def _split_urls(value: object) -> object:
+    """Split what the environment or the file names; a string of keywords holds spaces itself."""
+    if isinstance(value, str):
+        return value.split() if "://" in value else [value]
+    return value
+
+
+DatabaseUrls = Annotated[list[DatabaseUrl], NoDecode, BeforeValidator(_split_urls)]
 PASSWORD_FILE = "file of mode 0600 that holds the database's password"  # noqa: S105 - no password
 
 
 class DatabaseOptions(BaseModel):
     """Where PostgreSQL is, and the password's file."""
 
-    database: DatabaseUrl = Field(
-        "postgresql://localhost/tcuq", repr=False, description="URL of PostgreSQL"
+    database: DatabaseUrls = Field(
+        ["postgresql://localhost/tcuq"],
+        repr=False,
+        min_length=1,
+        description="URL of PostgreSQL, repeatable: with several each holds a share of the devices",
     )
     database_password_file: str | None = Field(None, description=PASSWORD_FILE)
 
     @property
-    def connection(self) -> str:
-        """The connection string, with the password of the file if one is named."""
+    def databases(self) -> list[str]:
+        """The connection strings, with the password of the file if one is named."""
         if self.database_password_file is None:
             return self.database
-        return with_password(self.database, self.database_password_file)
+        return [with_password(url, self.database_password_file) for url in self.database]
 
 
 class BrokerOptions(BaseModel):

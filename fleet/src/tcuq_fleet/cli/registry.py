@@ -16,7 +16,8 @@ from tcuq_fleet.cli.configuration import Command, Words
 from tcuq_fleet.cli.options import DatabaseOptions
 
 if TYPE_CHECKING:
-    from tcuq_fleet.store.registry import Enrolment, Registry
+    from tcuq_fleet.store.registry import Enrolment
+    from tcuq_fleet.store.sharded_registry import ShardedRegistry
 
 MAX_FILE_BYTES = 1 << 30
 MAX_TEXT = 200
@@ -64,15 +65,15 @@ class Act(DatabaseOptions, Command):
         """Act on the database's registry."""
         import psycopg
 
-        from tcuq_fleet.store.registry import Registry
+        from tcuq_fleet.store.sharded_registry import ShardedRegistry
 
         try:
-            with psycopg.connect(self.connection, autocommit=True) as connection:
-                self._act(Registry(connection))
+            with ShardedRegistry(self.databases) as registry:
+                self._act(registry)
         except psycopg.Error as error:
             raise InputError(f"the database: {str(error).strip()}") from None
 
-    def _act(self, registry: "Registry") -> None:
+    def _act(self, registry: "ShardedRegistry") -> None:
         raise NotImplementedError
 
 
@@ -101,7 +102,7 @@ class Enrol(Act):
         description="CSV with the columns device,site and optionally name,owner"
     )
 
-    def _act(self, registry: "Registry") -> None:
+    def _act(self, registry: "ShardedRegistry") -> None:
         count = registry.enrol(read_enrolments(Path(self.file)))
         self.print_result({"enrolled": count}, f"{count:,} devices are enrolled")
 
@@ -114,7 +115,7 @@ class List(Act):
     site: str | None = Field(None, description="list the devices of this site only")
     limit: int = Field(1000, ge=0, description="most devices to list")
 
-    def _act(self, registry: "Registry") -> None:
+    def _act(self, registry: "ShardedRegistry") -> None:
         lines, devices = [], list[dict[str, Any]]()
         for entry in registry.list(self.site, self.limit):
             until, boot = entry.muted_until, entry.quarantined_boot
@@ -136,7 +137,7 @@ class Move(DeviceAct):
         description="site that the device belongs to from now on"
     )
 
-    def _act(self, registry: "Registry") -> None:
+    def _act(self, registry: "ShardedRegistry") -> None:
         registry.move(self.number, self.site)
         self.print_result({"site": self.site}, f"{self.device} belongs to {self.site}")
 
@@ -149,7 +150,7 @@ class Mute(DeviceAct):
     days: float = Field(7, gt=0, le=3650, description="days without alerts")
     note: str | None = NOTE
 
-    def _act(self, registry: "Registry") -> None:
+    def _act(self, registry: "ShardedRegistry") -> None:
         until = datetime.now(UTC) + timedelta(days=self.days)
         registry.mute(self.number, until, self.note)
         text = f"no alerts about {self.device} until {until:%Y-%m-%d %H:%M} UTC"
@@ -163,7 +164,7 @@ class Retire(DeviceAct):
 
     note: str | None = NOTE
 
-    def _act(self, registry: "Registry") -> None:
+    def _act(self, registry: "ShardedRegistry") -> None:
         registry.retire(self.number, self.note)
         self.print_result({"state": "retired"}, f"{self.device} is retired")
 
@@ -173,7 +174,7 @@ class Release(DeviceAct):
 
     example: ClassVar[str] = "registry release 00000000000000a1"
 
-    def _act(self, registry: "Registry") -> None:
+    def _act(self, registry: "ShardedRegistry") -> None:
         boot = registry.release(self.number)
         self.print_result({"boot": boot}, f"{self.device} may report boots up to {boot}")
 
@@ -193,7 +194,7 @@ class AddGateway(Act):
         description="SHA-256 of the gateway's token for HTTPS, 64 hexadecimal digits",
     )
 
-    def _act(self, registry: "Registry") -> None:
+    def _act(self, registry: "ShardedRegistry") -> None:
         from tcuq_fleet.wire import records_topic
 
         for site in self.site:
@@ -212,7 +213,7 @@ class RemoveGateway(Act):
 
     gateway: CliPositionalArg[str] = Field(description="name of the gateway")
 
-    def _act(self, registry: "Registry") -> None:
+    def _act(self, registry: "ShardedRegistry") -> None:
         registry.remove_gateway(self.gateway)
         self.print_result({"removed": self.gateway}, f"{self.gateway} is removed")
 

@@ -49,7 +49,7 @@ class Serve(HttpsOptions, DatabaseOptions, Command):
             print(f"tcuq fleet: http://{self.host}:{self.port}  (Ctrl-C stops it)", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             serve(
-                self.connection,
+                self.databases,
                 host=self.host,
                 port=self.port,
                 headers=headers,

@@ -9,7 +9,7 @@ import hashlib
 import hmac
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
 
@@ -52,7 +52,10 @@ class HttpIngest:
     """Authenticates gateways, validates their records and stores them, one request at a time."""
 
     def __init__(
-        self, database: str, validator: Validator | None = None, claims: Claims = OPEN
+        self,
+        database: str | Sequence[str],
+        validator: Validator | None = None,
+        claims: Claims = OPEN,
     ) -> None:
         self._lock = threading.Lock()
         self._store = open_store(database, claims)
@@ -80,7 +83,9 @@ class HttpIngest:
 def create_health_app(metrics: IngestMetrics) -> FastAPI:
     """Create the application of the operators' listener: `/healthz`, `/readyz`, `/metrics`."""
     app = FastAPI(title="tcuq ingest", version=__version__, docs_url=None, redoc_url=None)
-    add_monitoring(app, metrics.registry, lambda: metrics.alive, lambda: metrics.ready)
+    add_monitoring(
+        app, metrics.registry, lambda: metrics.alive, lambda: metrics.ready, lambda: metrics.note
+    )
     return app
 
 

@@ -57,9 +57,23 @@ class IngestMetrics:
             "tcuq_ingest_database_connected",
             "1 while the database answers and has the tables of this version.",
         )
+        self.databases = gauge(
+            "tcuq_ingest_database_up", "Of several databases, 1 if it answers.", ["database"]
+        )
+        self._away: set[int] = set()
         self._heartbeat = time.monotonic()
         self.oldest: float | None = None  # arrival of the oldest unstored message
         self._last_lag_s = 0.0
+
+    def observe_database(self, place: int, up: bool) -> None:
+        """Note whether one of several databases answers; its label is its number in the list."""
+        self.databases.labels(str(place + 1)).set(up)
+        self._away.discard(place) if up else self._away.add(place)
+
+    @property
+    def note(self) -> str:
+        """Which of several databases are away, for `/readyz`."""
+        return "".join(f"database {place + 1} is away\n" for place in sorted(self._away))
 
     def count(self, result: ValidationResult, records: int) -> dict[str, int]:
         """Count stored records and refusals; return the refusals by reason."""

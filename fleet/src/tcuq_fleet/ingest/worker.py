@@ -8,7 +8,7 @@ reading, so that the backpressure reaches the broker and then the devices.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from threading import Event, Thread
@@ -114,7 +114,7 @@ class Worker:
 
     def __init__(
         self,
-        database: str,
+        database: str | Sequence[str],
         connect: Callable[[], MqttClient],
         *,
         validator: Validator | None = None,
@@ -127,7 +127,7 @@ class Worker:
         self._connect = connect
         self._limits, self._mount_point = limits, mount_point
         self._watch = BrokerWatch(self.metrics.registry, mount_point)
-        self._store = open_store(database, claims)
+        self._store = open_store(database, claims, self.metrics.observe_database)
         self._validator = validator or Validator()
 
     def run(self) -> None:

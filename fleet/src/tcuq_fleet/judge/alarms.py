@@ -75,16 +75,14 @@ WITH observation AS (
     WHERE kind = 'changed' AND device IS NOT NULL AND state <> 'closed'
         AND (devices.device IS NULL OR last_seen >= %(since)s)
     UNION ALL
-    SELECT alarm, EXISTS (SELECT FROM unnest(%(changed_profiles)s::integer[],
+    SELECT alarm, o.owner IS NOT NULL, false, coalesce(o.devices, 0), %(interval)s, NULL
+    FROM alarms AS a LEFT JOIN unnest(%(changed_profiles)s::integer[],
             %(changed_firmwares)s::integer[], %(changed_sites)s::integer[],
-            %(changed_owners)s::integer[]) AS o (profile, firmware, site, owner)
-            WHERE (o.profile, o.firmware, o.site, o.owner)
-                IS NOT DISTINCT FROM (a.profile, a.firmware, a.site, a.owner)),
-        false, (SELECT count(*) FROM changed AS c
-            WHERE c.owner = a.owner AND coalesce(a.profile, c.profile) = c.profile
-                AND coalesce(a.firmware, c.firmware) = c.firmware
-                AND coalesce(a.site, c.site) = c.site), %(interval)s, NULL
-    FROM alarms AS a WHERE kind = 'changed' AND device IS NULL AND state <> 'closed'
+            %(changed_owners)s::integer[], %(changed_devices)s::bigint[])
+            AS o (profile, firmware, site, owner, devices)
+        ON (o.profile, o.firmware, o.site, o.owner)
+            IS NOT DISTINCT FROM (a.profile, a.firmware, a.site, a.owner)
+    WHERE kind = 'changed' AND device IS NULL AND state <> 'closed'
 ), counted AS (
     SELECT alarm, raised, far, o.evidence, o.epoch, o.cause, state AS old_state,
         CASE WHEN o.epoch = a.epoch THEN raised_epochs WHEN raised THEN raised_epochs + 1
@@ -166,13 +164,10 @@ ON CONFLICT DO NOTHING
 
 OPEN_CHANGED_GROUPS: LiteralString = """
 INSERT INTO alarms (kind, profile, firmware, site, owner, evidence, epoch)
-SELECT 'changed', o.*, (SELECT count(*) FROM changed AS c
-        WHERE c.owner = o.owner AND coalesce(o.profile, c.profile) = c.profile
-            AND coalesce(o.firmware, c.firmware) = c.firmware
-            AND coalesce(o.site, c.site) = c.site), %(interval)s
+SELECT 'changed', o.*, %(interval)s
 FROM unnest(%(changed_profiles)s::integer[], %(changed_firmwares)s::integer[],
-    %(changed_sites)s::integer[], %(changed_owners)s::integer[])
-    AS o (profile, firmware, site, owner)
+    %(changed_sites)s::integer[], %(changed_owners)s::integer[], %(changed_devices)s::bigint[])
+    AS o (profile, firmware, site, owner, devices)
 ON CONFLICT DO NOTHING
 """
 
@@ -223,7 +218,7 @@ class JudgementInput(NamedTuple):
     gone_since: "datetime"  # and before this time gone
     groups: GroupJudgements
     interval: int  # number by the clock, which groups have in place of an epoch
-    changed: list[GroupKey]  # groups of which half the devices changed
+    changed: dict[GroupKey, int]  # groups of which half the devices changed: so many
 
 
 class AlarmChanges(NamedTuple):
@@ -244,8 +239,13 @@ def active_groups(connection: Connection[Any], kind: str) -> frozenset[GroupKey]
     return frozenset(rows)
 
 
-def update(connection: Connection[Any], judgement: JudgementInput) -> AlarmChanges:
-    """Close and update active alarms, then open new ones."""
+def update(
+    connection: Connection[Any], judgement: JudgementInput, *, of_groups: bool = True
+) -> AlarmChanges:
+    """Close and update active alarms, then open new ones.
+
+    Of several databases each has the alarms of its devices, and the first one those `of_groups`.
+    """
     groups = judgement.groups
     outages = [key for key, flag in zip(groups.keys, groups.outages, strict=True) if flag]
     crowded = {
@@ -264,13 +264,15 @@ def update(connection: Connection[Any], judgement: JudgementInput) -> AlarmChang
         "escalated_after": ESCALATED_AFTER,
         "max_device_alarms": MAX_DEVICE_ALARMS,
         **_columns("", outages),
-        **_columns("changed_", judgement.changed),
+        **_columns("changed_", list(judgement.changed)),
+        "changed_devices": list(judgement.changed.values()),
     }
     ended = connection.execute(CLOSE_ENDED, values).rowcount
     transitions = connection.execute(UPDATE_ACTIVE, values).fetchall()
-    statements = [OPEN_GROUPS, OPEN_DEVICES, OPEN_CHANGED_GROUPS, OPEN_CHANGED_DEVICES]
-    statements += [OPEN_SILENT_GROUPS] if outages else []
-    statements += [OPEN_SILENT_FLEET] if crowded else []
+    statements = [OPEN_GROUPS, OPEN_CHANGED_GROUPS] if of_groups else []
+    statements += [OPEN_DEVICES, OPEN_CHANGED_DEVICES]
+    statements += [OPEN_SILENT_GROUPS] if of_groups and outages else []
+    statements += [OPEN_SILENT_FLEET] if of_groups and crowded else []
     statements += [OPEN_SILENT_DEVICES] if any(groups.silent_left.values()) else []
     opened = sum(connection.execute(statement, values).rowcount for statement in statements)
     return AlarmChanges(

@@ -6,6 +6,7 @@ the device is held: one with an active alarm of a change keeps the past that it 
 and no score of its becomes reference.
 """
 
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, LiteralString
 
 import numpy as np
@@ -27,6 +28,8 @@ from tcuq_fleet.judge.change_state import (
     folded,
     scored,
 )
+from tcuq_fleet.judge.databases import in_each
+from tcuq_fleet.judge.evidence_counts import GroupKey
 
 PARTS = 16  # of the fleet: one value of PostgreSQL has at most 1 GB
 WEEKS = 8  # of scores that are reference
@@ -34,8 +37,12 @@ WEEKS = 8  # of scores that are reference
 # Devices whose newest closed epoch is not in `changes` yet, with their row there if they have one.
 _CLOSED: LiteralString = """
 WITH held AS MATERIALIZED (
-    SELECT device, profile, firmware, site, owner FROM alarms
-    WHERE kind = 'changed' AND state <> 'closed'
+    SELECT device, NULL::integer AS profile, NULL::integer AS firmware, NULL::integer AS site,
+        NULL::integer AS owner
+    FROM alarms WHERE kind = 'changed' AND device IS NOT NULL AND state <> 'closed'
+    UNION ALL
+    SELECT NULL, * FROM unnest(%(profiles)s::integer[], %(firmwares)s::integer[],
+        %(sites)s::integer[], %(owners)s::integer[])
 )
 SELECT string_agg(int8send(d.device) || int4send(coalesce(sites.owner, 0)) || int4send(d.profile)
     || int4send(d.closed_epoch) || int2send(coalesce(c.past_epochs, 0::smallint))
@@ -102,23 +109,50 @@ ON CONFLICT (owner, profile, week, statistic, bucket)
 """
 
 
-def update(connection: Connection[Any]) -> None:
-    """Bring `changes` and the reference up to the devices' newest closed epochs."""
+def update(connections: Sequence[Connection[Any]], active: Collection[GroupKey] = ()) -> None:
+    """Bring `changes` and the reference up to the devices' newest closed epochs.
+
+    `active` are the groups with an active alarm of a change. The peers are those of all databases,
+    and the first one keeps the reference.
+    """
+    groups = dict(zip(("profiles", "firmwares", "sites", "owners"), _columns(active), strict=True))
+    peers = PEERS // len(connections)
+    read = in_each(connections, lambda connection: _read(connection, groups, peers))
+    first = connections[0]
+    first.execute(
+        "DELETE FROM change_reference WHERE week < now() - %s * interval '1 week'", [WEEKS]
+    )
+    closed = np.concatenate([rows for rows, _ in read])
+    if not closed.size:
+        return
+    _add_reference(first, closed)
+    states = scored(folded(closed), np.concatenate([sample for _, sample in read]))
+    ends = np.cumsum([len(rows) for rows, _ in read])
+    parts = dict(zip(map(id, connections), np.split(states, ends[:-1]), strict=True))
+    in_each(connections, lambda connection: _write(connection, parts[id(connection)]))
+
+
+def _columns(groups: Collection[GroupKey]) -> list[list[int | None]]:
+    return [[group[at] for group in groups] for at in range(4)]
+
+
+def _read(
+    connection: Connection[Any], groups: Mapping[str, object], peers: int
+) -> tuple[Array, Array]:
+    """Return the devices with a newly closed epoch, and a sample of peers."""
     parts = []
     with connection.cursor(binary=True) as cursor:
         for part in range(PARTS):
-            cursor.execute(CLOSED_EPOCHS, {"parts": PARTS, "part": part})
+            cursor.execute(CLOSED_EPOCHS, {"parts": PARTS, "part": part, **groups})
             parts += [data for (data,) in cursor.fetchall() if data]
-        closed = np.frombuffer(b"".join(parts), CLOSED)
-        cursor.execute(PEERS_OF, {"peers": PEERS, "least": MIN_PAST})
+        cursor.execute(PEERS_OF, {"peers": peers, "least": MIN_PAST})
         data = (cursor.fetchone() or (None,))[0]
-    connection.execute(
-        "DELETE FROM change_reference WHERE week < now() - %s * interval '1 week'", [WEEKS]
-    )
-    if not closed.size:
+    return np.frombuffer(b"".join(parts), CLOSED), np.frombuffer(data or b"", PEER)
+
+
+def _write(connection: Connection[Any], states: Array) -> None:
+    if not states.size:
         return
-    _add_reference(connection, closed)
-    states = scored(folded(closed), np.frombuffer(data or b"", PEER))
     with (
         connection.cursor() as cursor,
         cursor.copy("COPY changes_stage FROM STDIN (FORMAT BINARY)") as copy,

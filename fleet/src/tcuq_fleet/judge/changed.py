@@ -6,7 +6,7 @@ verdict of another's. A device without enough past epochs, or without enough cal
 tested. Groups of which half the devices or more changed stand for their devices.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString, Self
@@ -23,6 +23,7 @@ from tcuq_fleet.judge.change import (
     rank_bits_q8,
 )
 from tcuq_fleet.judge.change_state import Key
+from tcuq_fleet.judge.databases import in_each
 from tcuq_fleet.judge.ebh import Discovery, discover_each
 from tcuq_fleet.judge.evidence_counts import EvidenceCounts, Flags, GroupKey
 from tcuq_fleet.judge.groups import MIN_DEVICES, cover
@@ -87,7 +88,7 @@ class ChangeJudgement:
     owners: list[int]
     tested: Array
     discoveries: list[Discovery]
-    groups: list[GroupKey]  # of which half the devices or more changed
+    groups: dict[GroupKey, int]  # of which half the devices or more changed: so many
 
     @property
     def changed(self) -> int:
@@ -97,29 +98,29 @@ class ChangeJudgement:
     @classmethod
     def none(cls) -> Self:
         """Return the judgement while no device can be tested."""
-        return cls([], np.empty(0, np.int64), [], [])
+        return cls([], np.empty(0, np.int64), [], {})
 
 
 def judge_changes(
-    connection: Connection[Any],
+    connections: Sequence[Connection[Any]],
     level: float,
     since: datetime,
     owners_of_sites: Mapping[int, int],
     active: frozenset[GroupKey] = frozenset(),
 ) -> ChangeJudgement:
     """Fold new epochs into the store, judge every owner's devices and list the changed ones."""
-    change_store.update(connection)
-    connection.execute("DELETE FROM changed")
+    change_store.update(connections, active)
+    for connection in connections:
+        connection.execute("DELETE FROM changed")
     references = {
         key: pair
-        for key, pair in change_store.references(connection).items()
+        for key, pair in change_store.references(connections[0]).items()
         if pair[0].sum() >= MIN_REFERENCE
     }
     if not references:
         return ChangeJudgement.none()
-    with connection.cursor(binary=True) as cursor:
-        parts = cursor.execute(COUNT, {"since": since}).fetchall()
-    rows = np.frombuffer(b"".join(part for (part,) in parts), _ROW)
+    counted = in_each(connections, lambda connection: _count(connection, since))
+    rows = np.frombuffer(b"".join(counted), _ROW)
     bits_q8 = np.full(len(rows), -1, np.int64)
     for (owner, profile), pair in references.items():
         peers = np.flatnonzero((rows["owner"] == owner) & (rows["profile"] == profile))
@@ -131,8 +132,9 @@ def judge_changes(
     discoveries = discover_each(part, bits_q8, devices, tested, level)
     cutoffs = np.array([_cutoff(discovery) for discovery in discoveries], np.int64)
     flagged = bits_q8 >= cutoffs[part]
-    _list(connection, since, references, dict(zip(owners.tolist(), cutoffs, strict=True)))
-    groups: list[GroupKey] = []
+    of_owners = dict(zip(owners.tolist(), cutoffs, strict=True))
+    in_each(connections, lambda connection: _list(connection, since, references, of_owners))
+    groups: dict[GroupKey, int] = {}
     if flagged.any():
         groups = _groups(rows, flagged, devices, owners_of_sites, active)
     return ChangeJudgement(owners.tolist(), tested, discoveries, groups)
@@ -146,6 +148,11 @@ def write(connection: Connection[Any], judgement: int, changes: ChangeJudgement)
         " VALUES (%s, %s, %s, %s, %s)",
         [(judgement, owner, tested, d.count, d.cutoff_q8) for owner, tested, d in rows],
     )
+
+
+def _count(connection: Connection[Any], since: datetime) -> bytes:
+    with connection.cursor(binary=True) as cursor:
+        return b"".join(part for (part,) in cursor.execute(COUNT, {"since": since}))
 
 
 def _cutoff(discovery: Discovery) -> int:
@@ -189,8 +196,11 @@ def _groups(
     devices: Array,
     owners: Mapping[int, int],
     active: frozenset[GroupKey],
-) -> list[GroupKey]:
-    """Return the few groups that explain the changed devices: half of each changed, or more."""
+) -> dict[GroupKey, int]:
+    """Return the few groups that explain the changed devices, and how many of each changed.
+
+    Half of each changed, or more.
+    """
     columns = [rows[name].astype(np.int64) for name in ("profile", "firmware", "site")]
     table = np.stack([*columns, flagged.astype(np.int64), devices], axis=1)
     counts = EvidenceCounts(table, owners)
@@ -203,4 +213,5 @@ def _groups(
         return np.asarray((size >= MIN_DEVICES) & (2 * hit >= size))
 
     named = cover(counts, hits, sizes, half_changed, active)
-    return [counts.groups[at] for at in np.flatnonzero(named)]
+    changed = counts.by_group(hits)
+    return {counts.groups[at]: int(changed[at]) for at in np.flatnonzero(named)}

@@ -10,8 +10,14 @@ closed has the e-value 1, as no bet was placed.
 One judgement is one transaction. Of an owner's devices that it discovers, at most `level` are
 expected to be false discoveries, under any dependence between devices; separately, the same holds
 for an owner's groups. No owner's devices change a verdict of another's.
+
+Of several databases each counts its own devices. The counts add up, so that a judgement is over all
+of them; it is written to each, with the suspects and the alarms of that database's devices alone.
+The first database's transaction is committed last: where that fails, the next judgement repeats it.
 """
 
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, LiteralString
@@ -20,11 +26,12 @@ import numpy as np
 from psycopg import Connection
 
 from tcuq_fleet.judge import alarms, changed, persistence
+from tcuq_fleet.judge.databases import in_each
 from tcuq_fleet.judge.evidence_counts import SILENT, YOUNG, EvidenceCounts
 from tcuq_fleet.judge.groups import judge_groups, notable
 from tcuq_fleet.judge.rules import Rules
+from tcuq_fleet.store.places import JUDGING, Place, check_place
 
-LOCK = 0x6A756467  # advisory lock: one judge at a time
 # Retired devices are not counted. Grouping by columns alone is faster than by a CASE. The rows are
 # concatenated, in parts below PostgreSQL's limit of 1 GB, because reading them one by one is slow.
 COUNT: LiteralString = """
@@ -65,37 +72,52 @@ class Judgement:
 
 
 def judge(
-    connection: Connection[Any], rules: Rules, unless_within_s: float = 0
+    databases: Connection[Any] | Sequence[Connection[Any]],
+    rules: Rules,
+    unless_within_s: float = 0,
 ) -> Judgement | None:
     """Judge the fleet; None if another judge is running, or has judged within so many seconds.
 
-    The connection must be in autocommit mode.
+    `databases` is the connection to the database, or those to all of several in their order. The
+    connections must be in autocommit mode.
     """
-    if not _value(connection, "SELECT pg_try_advisory_lock(%s)", LOCK):
+    connections = [databases] if isinstance(databases, Connection) else databases
+    first = connections[0]
+    if not _value(first, "SELECT pg_try_advisory_lock(%s)", JUDGING):
         return None
     try:
         recently: LiteralString = (
             "SELECT coalesce(max(judged) > now() - %s * interval '1 s', false) FROM judgements"
         )
-        if _value(connection, recently, unless_within_s):
+        if _value(first, recently, unless_within_s):
             return None
-        with connection.transaction():
-            # All statements see one snapshot of the fleet, while workers go on storing records.
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-            connection.execute("SET LOCAL jit = off")  # compiling takes longer than it saves
-            connection.execute("SET LOCAL work_mem = '256MB'")  # else many cohorts spill to disk
-            return _judge_snapshot(connection, rules)
+        with ExitStack() as stack:
+            for at, connection in enumerate(connections):
+                stack.enter_context(connection.transaction())
+                _prepare(connection, Place(at, len(connections)))
+            return _judge_snapshot(connections, rules)
     finally:
-        connection.execute("SELECT pg_advisory_unlock(%s)", [LOCK])
+        first.execute("SELECT pg_advisory_unlock(%s)", [JUDGING])
 
 
-def _judge_snapshot(connection: Connection[Any], rules: Rules) -> Judgement:
-    since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.silent_after)
-    gone_since = _value(connection, "SELECT now() - %s * interval '1 s'", rules.gone_after)
-    counts, gone = count_evidence(connection, since, gone_since)
+def _prepare(connection: Connection[Any], place: Place) -> None:
+    # All statements see one snapshot of the database, while workers go on storing records.
+    connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    connection.execute("SET LOCAL jit = off")  # compiling takes longer than it saves
+    connection.execute("SET LOCAL work_mem = '256MB'")  # else many cohorts spill to disk
+    # One database waits while others are asked.
+    connection.execute("SET LOCAL idle_in_transaction_session_timeout = '30min'")
+    check_place(connection, place, emptied=True)
+
+
+def _judge_snapshot(connections: Sequence[Connection[Any]], rules: Rules) -> Judgement:
+    first = connections[0]
+    since = _value(first, "SELECT now() - %s * interval '1 s'", rules.silent_after)
+    gone_since = _value(first, "SELECT now() - %s * interval '1 s'", rules.gone_after)
+    counts, gone = count_evidence(connections, since, gone_since)
     discoveries, discovery = counts.discoveries(rules.level), counts.discovery(rules.level)
-    active = alarms.active_groups(connection, "group")
-    active_silent = alarms.active_groups(connection, "silent")
+    active = alarms.active_groups(first, "group")
+    active_silent = alarms.active_groups(first, "silent")
     groups = judge_groups(
         counts, rules.level, rules.share, active=active, active_silent=active_silent
     )
@@ -103,49 +125,59 @@ def _judge_snapshot(connection: Connection[Any], rules: Rules) -> Judgement:
     devices = int(counts.devices.sum())
     silent = int(counts.devices[counts.evidence_q8 == SILENT].sum())
     figures = (devices, silent, gone, counts.judgeable, discovery.count, discovery.cutoff_q8)
-    ((judgement, judged),) = connection.execute(
-        "INSERT INTO judgements (level, devices, silent, gone, judgeable, discovered, cutoff_q8,"
-        " all_groups) VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING judgement, judged",
-        [rules.level, *figures, bool(written.all())],
-    ).fetchall()
-    persistence.write_evidence(connection, judgement, counts)
-    persistence.write_groups(connection, judgement, groups, written)
-    persistence.write_sites(connection, judgement, counts, discoveries)
-    persistence.write_profiles(connection, counts)
-    persistence.write_accuracy(connection, since)
-    persistence.write_suspects(connection, judgement, counts, groups, since)
+    row = persistence.JudgementRow(rules.level, *figures, bool(written.all()))
+    judgement, judged = persistence.write_judgement(connections, row)
+
+    def write(connection: Connection[Any]) -> None:
+        persistence.write_evidence(connection, judgement, counts)
+        persistence.write_groups(connection, judgement, groups, written)
+        persistence.write_sites(connection, judgement, counts, discoveries)
+        persistence.write_profiles(connection, counts)
+        persistence.write_suspects(connection, judgement, counts, groups, since)
+
+    in_each(connections, write)
+    persistence.write_accuracy(connections, since)
     changes = changed.judge_changes(
-        connection, rules.level, since, owners_of_sites(connection),
-        alarms.active_groups(connection, "changed"),
+        connections, rules.level, since, owners_of_sites(first),
+        alarms.active_groups(first, "changed"),
     )  # fmt: skip
-    changed.write(connection, judgement, changes)
     interval = int(judged.timestamp() // rules.group_interval)
-    update = alarms.update(
-        connection,
-        alarms.JudgementInput(judgement, since, gone_since, groups, interval, changes.groups),
-    )
+    values = alarms.JudgementInput(judgement, since, gone_since, groups, interval, changes.groups)
+
+    def update_alarms(connection: Connection[Any]) -> alarms.AlarmChanges:
+        changed.write(connection, judgement, changes)
+        return alarms.update(connection, values, of_groups=connection is first)
+
+    updates = in_each(connections, update_alarms)
+    update = alarms.AlarmChanges(*map(sum, zip(*updates, strict=True)))
     named = int(groups.named.sum())
     compared = int(changes.tested.sum())
     return Judgement(judgement, judged, *figures, named, update, compared, changes.changed)
 
 
 def count_evidence(
-    connection: Connection[Any], since: datetime, gone_since: datetime
+    databases: Connection[Any] | Sequence[Connection[Any]], since: datetime, gone_since: datetime
 ) -> tuple[EvidenceCounts, int]:
     """Count the devices by evidence, and how many of the fleet are gone.
 
-    A device that was last seen before `since` is silent, before `gone_since` gone.
+    A device that was last seen before `since` is silent, before `gone_since` gone. Several
+    databases count at the same time.
     """
+    connections = [databases] if isinstance(databases, Connection) else databases
     values = {"since": since, "gone_since": gone_since, "young": YOUNG}
-    with connection.cursor(binary=True) as cursor:
-        parts = cursor.execute(COUNT, values).fetchall()
-    rows = np.frombuffer(b"".join(part for (part,) in parts), _ROW)
+    counted = in_each(connections, lambda connection: _count(connection, values))
+    rows = np.frombuffer(b"".join(counted), _ROW)
     keys = np.stack([rows[name].astype(np.int64) for name in _KEYS], axis=1)
     reporting = np.column_stack([keys, rows["reporting"]])
     silent = np.column_stack([keys, rows["silent"]])
     silent[:, 3] = SILENT
     present = np.concatenate([reporting[reporting[:, 4] > 0], silent[silent[:, 4] > 0]])
-    return EvidenceCounts(present, owners_of_sites(connection)), int(rows["gone"].sum())
+    return EvidenceCounts(present, owners_of_sites(connections[0])), int(rows["gone"].sum())
+
+
+def _count(connection: Connection[Any], values: Mapping[str, object]) -> bytes:
+    with connection.cursor(binary=True) as cursor:
+        return b"".join(part for (part,) in cursor.execute(COUNT, values))
 
 
 def owners_of_sites(connection: Connection[Any]) -> dict[int, int]:

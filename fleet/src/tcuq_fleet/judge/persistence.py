@@ -3,7 +3,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import numpy as np
 from psycopg import Connection
@@ -46,8 +46,7 @@ LEAST_ACCURATE: LiteralString = (
     + "ORDER BY expected_error DESC, device LIMIT %(limit)s"
 )
 FIRMWARE_ACCURACY: LiteralString = (
-    "INSERT INTO firmware_accuracy (firmware, owner, devices, expected_error)"
-    " SELECT firmware, coalesce(owner, 0), count(*), sum(expected_error)"
+    "SELECT firmware, coalesce(owner, 0), count(*), sum(expected_error)::bigint"
     + _ESTIMATED
     + "GROUP BY firmware, coalesce(owner, 0)"
 )
@@ -58,6 +57,15 @@ ON CONFLICT (hour, firmware, owner)
     DO UPDATE SET devices = excluded.devices, expected_error = excluded.expected_error
 """
 
+JUDGEMENT: LiteralString = """
+INSERT INTO judgements (level, devices, silent, gone, judgeable, discovered, cutoff_q8, all_groups)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s) RETURNING judgement, judged
+"""
+COPY_OF_JUDGEMENT: LiteralString = """
+INSERT INTO judgements (judgement, judged, level, devices, silent, gone, judgeable, discovered,
+    cutoff_q8, all_groups)
+OVERRIDING SYSTEM VALUE VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+"""
 OWNERS: LiteralString = """
 INSERT INTO owner_counts (judgement, owner, devices, silent, judgeable, discovered, cutoff_q8)
 SELECT %(judgement)s, counted.*, cutoff_q8 FROM (
@@ -66,6 +74,31 @@ SELECT %(judgement)s, counted.*, cutoff_q8 FROM (
 ) AS counted LEFT JOIN unnest(%(owners)s::integer[], %(cutoffs)s::integer[])
     AS least (owner, cutoff_q8) USING (owner)
 """
+
+
+class JudgementRow(NamedTuple):
+    """A row of `judgements`."""
+
+    level: float
+    devices: int
+    silent: int
+    gone: int
+    judgeable: int
+    discovered: int
+    cutoff_q8: int | None
+    all_groups: bool
+
+
+def write_judgement(
+    connections: Sequence[Connection[Any]], row: JudgementRow
+) -> tuple[int, datetime]:
+    """Write a judgement to each database; return the number and time that the first one gives."""
+    first, *others = connections
+    ((judgement, judged),) = first.execute(JUDGEMENT, row).fetchall()
+    for other in others:  # what an interrupted judgement left goes
+        other.execute("DELETE FROM judgements WHERE judgement >= %s", [judgement])
+        other.execute(COPY_OF_JUDGEMENT, [judgement, judged, *row])
+    return judgement, judged
 
 
 def write_evidence(connection: Connection[Any], judgement: int, counts: EvidenceCounts) -> None:
@@ -143,14 +176,21 @@ def write_profiles(connection: Connection[Any], counts: EvidenceCounts) -> None:
     _copy(connection, "profile_counts", ((*key, *row) for key, row in sums.items()))
 
 
-def write_accuracy(connection: Connection[Any], since: datetime) -> None:
+def write_accuracy(connections: Sequence[Connection[Any]], since: datetime) -> None:
     """Replace the rankings by estimated accuracy of devices and of firmware; add to the trend."""
     values = {"since": since, "limit": MAX_LEAST_ACCURATE}
-    connection.execute("DELETE FROM least_accurate")
-    connection.execute(LEAST_ACCURATE, values)
-    connection.execute("DELETE FROM firmware_accuracy")
-    connection.execute(FIRMWARE_ACCURACY, values)
-    connection.execute(ACCURACY_HOUR)
+    sums: dict[tuple[int, int], list[int]] = {}
+    for connection in connections:
+        connection.execute("DELETE FROM least_accurate")
+        connection.execute(LEAST_ACCURATE, values)
+        for firmware, owner, *figures in connection.execute(FIRMWARE_ACCURACY, values):
+            before = sums.get((firmware, owner), [0, 0])
+            sums[firmware, owner] = [a + b for a, b in zip(before, figures, strict=True)]
+    rows = [(*key, *figures) for key, figures in sums.items()]
+    for connection in connections:
+        connection.execute("DELETE FROM firmware_accuracy")
+        _copy(connection, "firmware_accuracy (firmware, owner, devices, expected_error)", rows)
+        connection.execute(ACCURACY_HOUR)
 
 
 def write_suspects(

@@ -4,6 +4,7 @@
 import logging
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from threading import Event
 
 from tcuq_fleet.errors import FleetError
@@ -21,18 +22,24 @@ log = logging.getLogger("tcuq_fleet.judge")
 
 
 def judge_now(
-    database: str, rules: Rules, retention: Retention, unless_within_s: float = 0
+    databases: Sequence[str], rules: Rules, retention: Retention, unless_within_s: float = 0
 ) -> Judgement | None:
-    """Judge once and delete old rows; None if another judge was faster."""
-    with connected(database, JUDGE) as connection:
-        check_schema(connection)
-        judgement = judge(connection, rules, unless_within_s)
-        retention.apply(connection)
+    """Judge once and delete old rows; None if another judge was faster.
+
+    All databases must answer: what is missing would look like silence, and close groups' alarms.
+    """
+    with ExitStack() as stack:
+        connections = [stack.enter_context(connected(url, JUDGE)) for url in databases]
+        for connection in connections:
+            check_schema(connection)
+        judgement = judge(connections, rules, unless_within_s)
+        for connection in connections:
+            retention.apply(connection)
     return judgement
 
 
 def judge_periodically(
-    database: str,
+    databases: Sequence[str],
     rules: Rules,
     retention: Retention,
     receivers: Sequence[Receiver],
@@ -42,19 +49,23 @@ def judge_periodically(
     on_judgement: Callable[[Judgement], None],
     metrics: JudgeMetrics | None = None,
 ) -> None:
-    """Judge until `stopping` is set. Of two judges of one store, only one judges at a time."""
+    """Judge until `stopping` is set. Of two judges of one store, only one judges at a time.
+
+    A receiver gets the alarms of each database by itself.
+    """
     metrics = metrics or JudgeMetrics()
     metrics.interval.set(every_s)
     notifiers = [
         Notifier(database, each, metrics.delivered.labels(each.label).set_to_current_time)
         for each in receivers
+        for database in databases
     ]
     for notifier in notifiers:
         notifier.start()
     while not stopping.is_set():
         began = time.monotonic()
         try:
-            judgement = judge_now(database, rules, retention, every_s / 2)
+            judgement = judge_now(databases, rules, retention, every_s / 2)
         except FleetError as error:
             log.warning("not judged yet: %s", error)
             metrics.fail()

@@ -7,7 +7,7 @@ from typing import LiteralString
 from pydantic import BaseModel
 
 from tcuq_fleet.serve.database import Session
-from tcuq_fleet.serve.identifiers import Group
+from tcuq_fleet.serve.identifiers import Group, device_number
 from tcuq_fleet.serve.queries import IN_GROUP, MAX_CHOICES, PAGE
 from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId
 
@@ -76,7 +76,11 @@ def least_accurate(
 ) -> list[LeastAccurate]:
     """Return devices of a group, the lowest estimated accuracy first."""
     values = {"limit": limit, "offset": (page - 1) * limit, **group.numbers}
-    return session.rows(LeastAccurate, "least_accurate", _LEAST_ACCURATE, values)
+    return session.page(LeastAccurate, "least_accurate", _LEAST_ACCURATE, values, _order)
+
+
+def _order(device: LeastAccurate) -> tuple[float, int]:
+    return device.estimated_accuracy, device_number(device.device)
 
 
 def firmware_accuracy(session: Session) -> list[FirmwareAccuracy]:

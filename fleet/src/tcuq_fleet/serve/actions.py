@@ -6,7 +6,7 @@ browser: a browser says in `Sec-Fetch-Site` or `Origin` from which site a reques
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, LiteralString
 from urllib.parse import urlsplit
@@ -21,8 +21,8 @@ from tcuq_fleet.serve.api import Problem
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import DEVICE, device_number
 from tcuq_fleet.serve.pages import OpenSession
-from tcuq_fleet.store.connection import Use, connected
-from tcuq_fleet.store.registry import Registry
+from tcuq_fleet.store.connection import Use, connected, database_errors
+from tcuq_fleet.store.sharded_registry import ShardedRegistry
 
 ACTS = Use("tcuq-serve-acts", 5)
 MAX_MUTE_HOURS = 24 * 366
@@ -59,8 +59,8 @@ class Note(BaseModel):
 class Operator:
     """A viewer who may act, and the acts; each is recorded with who and when."""
 
-    def __init__(self, by: str, session: Session, database: str) -> None:
-        self._by, self._session, self._database = by, session, database
+    def __init__(self, by: str, session: Session, databases: Sequence[str]) -> None:
+        self._by, self._session, self._databases = by, session, databases
 
     def mute(self, device: str, hours: int, note: Note | None = None) -> Decision:
         """Send no alerts about a device for so many hours; 0 ends a mute."""
@@ -78,19 +78,24 @@ class Operator:
 
     def acknowledge(self, alarm: int) -> Decision:
         """Stop alerts about an alarm unless it becomes critical."""
-        with connected(self._database, ACTS) as connection:
-            values = {"alarm": alarm, "by": self._by}
-            row = connection.execute(ACKNOWLEDGE, values).fetchone()
-        if row is None:
-            raise HTTPException(404, f"There is no active alarm {alarm}.")
-        return self._recorded(str(alarm), "acknowledge")
+        values = {"alarm": alarm, "by": self._by}
+        for at, database in enumerate(self._databases):  # an alarm's number is in one of them
+            if at in {place.place for place in self._session.away}:
+                continue
+            with connected(database, ACTS) as connection:
+                if connection.execute(ACKNOWLEDGE, values).fetchone() is not None:
+                    return self._recorded(str(alarm), "acknowledge")
+        raise HTTPException(404, f"There is no active alarm {alarm}.")
 
-    def _decide(self, device: str, act: str, decide: Callable[[Registry, int], object]) -> Decision:
-        if devices.state(self._session, device_number(device), None) is None:
+    def _decide(
+        self, device: str, act: str, decide: Callable[[ShardedRegistry, int], object]
+    ) -> Decision:
+        number = device_number(device)
+        if devices.state(self._session.of(number), number, None) is None:
             raise HTTPException(404, f"No record of device {device} was stored.")
-        with connected(self._database, ACTS) as connection:
+        with database_errors(), ShardedRegistry(self._databases, self._by, ACTS) as registry:
             try:
-                decide(Registry(connection, self._by), int(device, 16))
+                decide(registry, int(device, 16))
             except InputError as error:
                 raise HTTPException(409, str(error)) from None
         return self._recorded(device, act)
@@ -114,7 +119,7 @@ def operator(request: Request, session: OpenSession) -> Operator:
         own = request.url.path.startswith("/api/")
     if not own:
         raise HTTPException(403, "This request comes from another site, so nothing was done.")
-    return Operator(viewer.user or LOCAL_USER, session, request.app.state.database)
+    return Operator(viewer.user or LOCAL_USER, session, request.app.state.databases)
 
 
 AnOperator = Annotated[Operator, Depends(operator)]

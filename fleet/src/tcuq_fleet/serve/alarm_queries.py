@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import LiteralString
 
-from tcuq_fleet.judge.alerts import ALARM_COLUMNS, ALARM_TABLES, Alarm, State
+from tcuq_fleet.judge.alerts import ALARM_COLUMNS, ALARM_TABLES, TICKETS, Alarm, State
 from tcuq_fleet.serve.database import Session
 from tcuq_fleet.serve.identifiers import Group
 from tcuq_fleet.serve.queries import PAGE
@@ -85,13 +85,21 @@ _ALARM_COUNTS: LiteralString = (
 
 def alarm_counts(session: Session) -> list[AlarmCount]:
     """Return the number of active alarms by kind and state."""
-    return session.rows(AlarmCount, "alarm_counts", _ALARM_COUNTS, {})
+    rows = session.sums("alarm_counts", _ALARM_COUNTS, {}, 2)
+    return [AlarmCount(*row) for row in sorted(rows)]
 
 
 def alarms(session: Session, kind: str | None, page: int, limit: int = PAGE) -> list[AlarmRow]:
     """Return active alarms: those that page first, then tickets; groups and critical ones first."""
     values = {"kind": kind, "limit": limit, "offset": (page - 1) * limit}
-    return session.rows(AlarmRow, "alarms", _ACTIVE_ALARMS, values)
+    return session.page(AlarmRow, "alarms", _ACTIVE_ALARMS, values, _order)
+
+
+def _order(row: AlarmRow) -> tuple[bool, bool, bool, bool, float, int]:
+    """Return what `_ORDER` sorts by."""
+    is_device, is_open = row.device is not None, row.state == "open"
+    silent = row.kind == "silent"
+    return row.kind in TICKETS, silent, is_device, is_open, -row.evidence, row.alarm
 
 
 def alarms_of_device(session: Session, device: int) -> list[AlarmRow]:

@@ -54,6 +54,7 @@ class FleetHealth(BaseModel):
     changed: int = 0
     alarms: dict[str, int]
     hours: list[queries.Hour]
+    databases_away: list[int] = []  # of several: their devices are missing in `alarms` and `hours`
 
 
 class DeviceDetail(devices.DeviceState):
@@ -91,8 +92,9 @@ def fleet(
     for row in alarm_queries.alarm_counts(session):
         counts[row.kind] = counts.get(row.kind, 0) + row.alarms
     rows = queries.hours(session, ALL_DEVICES, hours)
+    away = [place.place + 1 for place in session.away]
     if judged is None:
-        return FleetHealth(alarms=counts, hours=rows)
+        return FleetHealth(alarms=counts, hours=rows, databases_away=away)
     finding = levels.finding_at(session, judged, level)
     return FleetHealth(
         judged=judged.judged,
@@ -106,6 +108,7 @@ def fleet(
         cutoff_bits=None if finding.least_q8 is None else finding.least_q8 / 256,
         alarms=counts,
         hours=rows,
+        databases_away=away,
     )
 
 
@@ -183,6 +186,7 @@ def device(
     session: OpenSession, device: Annotated[str, Path(pattern=DEVICE)], level: Level = None
 ) -> DeviceDetail:
     """Return one device and its last epochs."""
+    session = session.of(device_number(device))
     judged = queries.newest(session)
     finding = None if judged is None else levels.finding_at(session, judged, level)
     state = devices.state(session, device_number(device), judged.judgement if judged else None)

@@ -35,7 +35,9 @@ SLOW = "The database took too long to answer. Look at fewer hours, or at a small
 
 
 def create_app(
-    database: str, headers: ProxyHeaders = NO_PROXY, trusted: Sequence[str] = LOOPBACK
+    database: str | Sequence[str],
+    headers: ProxyHeaders = NO_PROXY,
+    trusted: Sequence[str] = LOOPBACK,
 ) -> FastAPI:
     """Create the application; pages only read, acts write to the registry and to alarms.
 
@@ -60,7 +62,8 @@ def create_app(
         docs_url=None,  # its viewer loads foreign scripts; the description is /openapi.json
         redoc_url=None,
     )
-    app.state.reader, app.state.registry, app.state.database = reader, registry, database
+    app.state.reader, app.state.registry = reader, registry
+    app.state.databases = [database] if isinstance(database, str) else database
     app.include_router(pages.router)
     app.include_router(actions.router)
     app.include_router(actions.api_router)
@@ -80,7 +83,7 @@ def create_app(
 
 
 def serve(
-    database: str,
+    database: str | Sequence[str],
     *,
     host: str = "127.0.0.1",
     port: int = 8050,
@@ -141,12 +144,13 @@ def readyz(request: Request) -> Response:
     try:
         with request.app.state.reader.session() as session:
             query: LiteralString = "SELECT coalesce(max(version), 0) FROM schema_version"
-            ((version,),) = session.tuples("version", query, {})
+            version = min(version for (version,) in session.of_all("version", query, {}))
+            away = session.away
     except (Error, PoolTimeout, TooManyRequests):
         return PlainTextResponse("the database does not answer\n", 503)
     if version < newest:
         return PlainTextResponse(f"the database's schema is older than {newest}\n", 503)
-    return PlainTextResponse("ready\n")
+    return PlainTextResponse("ready\n" + "".join(f"database {at} is away\n" for at in away))
 
 
 def metrics(request: Request) -> Response:

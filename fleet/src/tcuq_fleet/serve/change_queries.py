@@ -10,7 +10,7 @@ from tcuq.telemetry import EIGHTHS, MEANS, cause_text
 from tcuq_fleet.judge.change_words import moved_words
 from tcuq_fleet.judge.light import Light, light_of
 from tcuq_fleet.serve.database import Session
-from tcuq_fleet.serve.identifiers import Group
+from tcuq_fleet.serve.identifiers import Group, device_number
 from tcuq_fleet.serve.queries import IN_GROUP, PAGE
 from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId
 
@@ -117,12 +117,16 @@ def changed(
 ) -> list[ChangedDevice]:
     """Return changed devices of a group, those with the most evidence first."""
     values = {"limit": limit, "offset": (page - 1) * limit, **group.numbers}
-    return session.rows(ChangedDevice, "changed", _CHANGED, values)
+    return session.page(ChangedDevice, "changed", _CHANGED, values, _order)
+
+
+def _order(device: ChangedDevice) -> tuple[float, int]:
+    return -device.evidence_bits, device_number(device.device)
 
 
 def count_changed(session: Session, group: Group) -> int:
     """Return how many devices of a group changed."""
-    ((count,),) = session.tuples("changed_count", _CHANGED_COUNT, dict(group.numbers))
+    ((count,),) = session.sums("changed_count", _CHANGED_COUNT, dict(group.numbers), 0)
     return int(count)
 
 

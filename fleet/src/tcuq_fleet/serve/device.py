@@ -177,7 +177,7 @@ def state(session: Session, device: int, judgement: int | None) -> DeviceState |
 
 def by_name(session: Session, name: str) -> str | None:
     """Return the id of the device that the registry gives this name, or None."""
-    rows = session.tuples("by_name", _NAMED, {"name": name})
+    rows = session.of_all("by_name", _NAMED, {"name": name})
     return device_name(rows[0][0]) if rows else None
 
 

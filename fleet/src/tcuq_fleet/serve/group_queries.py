@@ -7,7 +7,7 @@ from typing import LiteralString
 from pydantic import BaseModel
 
 from tcuq_fleet.serve.database import Session
-from tcuq_fleet.serve.identifiers import Group
+from tcuq_fleet.serve.identifiers import Group, device_number
 from tcuq_fleet.serve.queries import IN_GROUP, MAX_CHOICES, PAGE, JudgementRow
 from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId, firmware_name, profile_name
 
@@ -192,7 +192,7 @@ def single_groups(session: Session, judgement: int) -> list[GroupRow]:
 def choices(session: Session, judgement: int) -> list[Group]:
     """Return what a filter offers: profiles, firmware versions and sites."""
     sites = [row.group for row in single_groups(session, judgement) if row.site is not None]
-    releases = session.tuples("releases", _RELEASES, {"limit": MAX_CHOICES})
+    releases = session.of_all("releases", _RELEASES, {"limit": MAX_CHOICES})
     profiles = dict.fromkeys(Group(profile=profile_name(profile)) for profile, _ in releases)
     firmwares = dict.fromkeys(Group(firmware=firmware_name(code)) for _, code in releases)
     return [*profiles, *firmwares, *sites]
@@ -226,8 +226,8 @@ def discovered_by_group(
                 None if firmware is None else firmware_name(firmware),
                 site,
             )): devices
-            for profile, firmware, site, owner, devices in session.tuples(
-                "discovered", _DISCOVERED, values
+            for profile, firmware, site, owner, devices in session.sums(
+                "discovered", _DISCOVERED, values, 4
             )
         }  # fmt: skip
 
@@ -243,7 +243,7 @@ def count_suspects(
 ) -> int:
     """Return how many suspects of a group have at least their owner's evidence."""
     values = {"judgement": judgement, **_cutoffs(cutoffs_q8), **group.numbers}
-    ((count,),) = session.tuples("suspect_count", _SUSPECT_COUNT, values)
+    ((count,),) = session.sums("suspect_count", _SUSPECT_COUNT, values, 0)
     return int(count)
 
 
@@ -264,4 +264,8 @@ def suspects(
         "offset": (page - 1) * limit,
         **group.numbers,
     }
-    return session.rows(Suspect, "suspects", _SUSPECTS, values)
+    return session.page(Suspect, "suspects", _SUSPECTS, values, _suspects_order)
+
+
+def _suspects_order(suspect: Suspect) -> tuple[float, int]:
+    return -suspect.evidence_bits, device_number(suspect.device)

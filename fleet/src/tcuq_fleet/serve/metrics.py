@@ -83,10 +83,13 @@ class FleetCollector(Collector):
         try:
             with self._reader.session() as session:
                 families = [*_judgement(session), *_hour(session), _dead_letters(session)]
-            database_up = 1
+                away: Labelled = {(str(place.place + 1),): 1 for place in session.away}
+            database_up = not away
         except (Error, PoolTimeout):
-            families, database_up = [], 0
-        yield _gauge("database_up", "1 if the database answers the dashboard", database_up)
+            families, database_up, away = [], False, {}
+        text = "1 if the database, or each of several, answers the dashboard"
+        yield _gauge("database_up", text, database_up)
+        yield _labelled("database_away", "Of several, those away", ["database"], away)
         yield from families
 
 
@@ -139,7 +142,7 @@ def _hour(session: Session) -> Iterator[GaugeMetricFamily]:
 
 
 def _dead_letters(session: Session) -> GaugeMetricFamily:
-    counts = dict(session.tuples("dead_letters", _DEAD_LETTERS, {}))
+    counts = dict(session.sums("dead_letters", _DEAD_LETTERS, {}, 1))
     values: Labelled = {
         (reason.name.lower(),): counts.get(int(reason), 0)
         for reason in Reason

@@ -48,6 +48,7 @@ QueryView = Annotated[View, Depends(parse_view)]
 def open_session(request: Request) -> Iterator[Session]:
     """Open a database session for one request."""
     with request.app.state.reader.session(request.state.viewer.groups) as session:
+        request.state.away = session.away
         yield session
 
 
@@ -103,6 +104,7 @@ def _page(request: Request, name: str, view: View, status: int = 200, **more: An
         "link": view.link,
         "now": datetime.now(UTC),
         "viewer": getattr(request.state, "viewer", Viewer()),
+        "away": getattr(request.state, "away", []),
         "path": request.url.path,
         **more,
     }
@@ -282,6 +284,7 @@ def device(
     device: Annotated[str, Path(pattern=DEVICE)],
 ) -> Response:
     """Return a device's page: its state, its epochs and what its evidence means."""
+    session = session.of(device_number(device))
     judged = queries.newest(session)
     state = devices.state(session, device_number(device), judged.judgement if judged else None)
     if state is None:

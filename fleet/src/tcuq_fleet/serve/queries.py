@@ -191,13 +191,16 @@ def hours(session: Session, group: Group, count: int) -> list[Hour]:
     """Return the last hours, including the current one."""
     values = {"hours": count, **group.numbers}
     if group.site is not None:
-        return session.rows(Hour, "site_hours", _SITE_HOURS, values)
-    return session.rows(Hour, "hours", _HOURS, values)
+        rows = session.sums("site_hours", _SITE_HOURS, values, 1)
+    else:
+        rows = session.sums("hours", _HOURS, values, 1)
+    return [Hour(*row) for row in sorted(rows)]
 
 
 def adoption(session: Session, count: int) -> list[FirmwareHour]:
     """Return the records of each firmware version in the last hours."""
-    return session.rows(FirmwareHour, "adoption", _ADOPTION, {"hours": count})
+    rows = session.sums("adoption", _ADOPTION, {"hours": count}, 2)
+    return [FirmwareHour(*row) for row in sorted(rows)]
 
 
 def profiles_in_use(session: Session) -> list[ProfileUse]:

@@ -7,6 +7,7 @@ from typing import LiteralString
 from pydantic import BaseModel
 
 from tcuq_fleet.serve.database import Session
+from tcuq_fleet.serve.identifiers import device_number
 from tcuq_fleet.serve.queries import PAGE
 from tcuq_fleet.wire import DeviceId
 
@@ -62,9 +63,16 @@ ORDER BY last DESC LIMIT %(limit)s
 
 def entries(session: Session) -> list[Entry]:
     """Return the registry's devices, the latest change first."""
-    return session.rows(Entry, "registry", _ENTRIES, {"limit": MAX_ENTRIES})
+    return session.page(Entry, "registry", _ENTRIES, {"limit": MAX_ENTRIES}, _entries_order)
+
+
+def _entries_order(entry: Entry) -> tuple[float, int]:
+    return -entry.changed.timestamp(), device_number(entry.device)
 
 
 def quarantined(session: Session) -> list[QuarantinedRecord]:
     """Return devices with a record in quarantine, the latest first."""
-    return session.rows(QuarantinedRecord, "quarantined", _QUARANTINED, {"limit": PAGE})
+    return session.page(
+        QuarantinedRecord, "quarantined", _QUARANTINED, {"limit": PAGE},
+        lambda record: -record.last.timestamp(),
+    )  # fmt: skip

@@ -3,7 +3,7 @@
 
 GRANT SELECT ON ALL TABLES IN SCHEMA public TO tcuq_judge, tcuq_serve;
 
-GRANT SELECT ON schema_version, owners, sites, registry, gateways, gateway_sites TO tcuq_ingest;
+GRANT SELECT ON schema_version, place, owners, sites, registry, gateways, gateway_sites TO tcuq_ingest;
 GRANT SELECT, INSERT, UPDATE ON devices, cohorts, hours, quarantine TO tcuq_ingest;
 GRANT SELECT, INSERT ON epochs, dead_letters TO tcuq_ingest;
 GRANT INSERT ON sites TO tcuq_ingest;

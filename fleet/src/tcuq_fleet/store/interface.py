@@ -14,6 +14,7 @@ from tcuq_fleet.store.claims import Claims
 from tcuq_fleet.store.dead_letters import DeadLetter
 from tcuq_fleet.store.folder import FolderStore
 from tcuq_fleet.store.reconnecting import ReconnectingStore
+from tcuq_fleet.store.sharded import Observer, ShardedStore
 from tcuq_fleet.store.sites import Gateway
 
 FOLDER = "folder:"
@@ -41,8 +42,17 @@ class RecordStore(Protocol):
         """Release what is open; the next `put` opens it again."""
 
 
-def open_store(database: str, claims: Claims) -> RecordStore:
-    """Return the store that `postgresql://...` or `folder:PATH` names."""
+def open_store(
+    database: str | Sequence[str], claims: Claims, observe: Observer = lambda _, __: None
+) -> RecordStore:
+    """Return the store that `postgresql://...`, several of these, or `folder:PATH` names.
+
+    `observe` is called with the place of one of several databases, and whether it answers.
+    """
+    if not isinstance(database, str):
+        if len(database) > 1:
+            return ShardedStore(database, claims, observe)
+        (database,) = database
     if database.startswith(FOLDER):
         if database == FOLDER:
             raise InputError("folder: must name a folder, such as folder:records, got none")

@@ -19,16 +19,24 @@ from tcuq_fleet.store.connection import (
 )
 from tcuq_fleet.store.dead_letters import DeadLetter
 from tcuq_fleet.store.migrate import check_schema
-from tcuq_fleet.store.sites import Gateway
+from tcuq_fleet.store.places import ALONE, Place, check_place
+from tcuq_fleet.store.sites import FirstDatabase, Gateway
 from tcuq_fleet.store.store import Store
 
 
 class ReconnectingStore:
     """Opens a `Store` at the first `put`, and a new one after `close`."""
 
-    def __init__(self, database: str, claims: Claims = OPEN) -> None:
+    def __init__(
+        self,
+        database: str,
+        claims: Claims = OPEN,
+        place: Place = ALONE,
+        first: FirstDatabase | None = None,
+    ) -> None:
         self._database = database
         self._claims = claims
+        self._place, self._first = place, first
         self._store: Store | None = None
 
     def put(
@@ -50,6 +58,7 @@ class ReconnectingStore:
         """Connect anew as a writer and check the schema, or raise `DatabaseUnavailableError`."""
         with connected(self._database, PROBE) as connection:
             check_schema(connection)
+            check_place(connection, self._place)
 
     def close(self) -> None:
         """Close the connection, if there is one."""
@@ -70,7 +79,7 @@ class ReconnectingStore:
 
     def _connect(self) -> Store:
         if self._store is None:
-            self._store = Store(self._database, self._claims)
+            self._store = Store(self._database, self._claims, self._place, self._first)
             with time_limit(self._store.connection, INGEST.limit_s):
                 check_schema(self._store.connection)
         return self._store

@@ -103,9 +103,7 @@ class Registry:
     def enrol(self, rows: Sequence[Enrolment]) -> int:
         """Enrol devices, create their sites and set the sites' owners; return how many devices."""
         with self._connection.transaction():
-            self._create_sites({row.site for row in rows})
-            for site, owner in sorted({(row.site, row.owner) for row in rows if row.owner}):
-                self._give_site(site, owner)
+            self.enrol_sites(rows)
             for at in range(0, len(rows), CHUNK):
                 some = rows[at : at + CHUNK]
                 devices = [to_signed(row.device, 64) for row in some]
@@ -119,11 +117,22 @@ class Registry:
                 self._connection.execute(MOVE_STORED, [devices])
         return len(rows)
 
+    def enrol_sites(self, rows: Sequence[Enrolment]) -> None:
+        """Create the sites of devices to be enrolled, and set their owners."""
+        with self._connection.transaction():
+            self._create_sites({row.site for row in rows})
+            for site, owner in sorted({(row.site, row.owner) for row in rows if row.owner}):
+                self._give_site(site, owner)
+
     def move(self, device: int, site: str) -> None:
         """Move a device to another site, which is created if it does not exist."""
         with self._connection.transaction():
-            self._decide(device)
+            self.check(device)
             self.enrol([Enrolment(device, site)])
+
+    def check(self, device: int) -> None:
+        """Refuse a device that is neither stored nor enrolled."""
+        self._decide(device)
 
     def mute(self, device: int, until: datetime, note: str | None = None) -> None:
         """Send no alerts about a device until a time; it is judged as before."""

@@ -5,6 +5,7 @@ Only a device that the store does not know yet creates a site, and only its firs
 is refused leaves no row. The limits are counted in the database, so that all workers share them.
 """
 
+import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from psycopg import Cursor
 
 from tcuq_fleet.store.batch import GATEWAY_ONLY, UNKNOWN, Part
 from tcuq_fleet.store.claims import Claims
+from tcuq_fleet.store.connection import PROBE, DatabaseUnavailableError, connected
 
 CREATE_LOCK = 0x74637572  # advisory: workers create sites one after another
 UNKNOWN_FOR_S = 5.0
@@ -22,15 +24,29 @@ GATEWAYS_FRESH_S = 5.0
 CREATING = ("open", "authenticated")  # claims that may create sites
 
 LOOK_UP: LiteralString = "SELECT name, site FROM sites WHERE name = ANY(%s)"
-CREATE: LiteralString = """
-INSERT INTO sites (name)
+# Names that devices claim which this database does not know yet.
+CLAIMED: LiteralString = """
 SELECT DISTINCT name FROM unnest(%(names)s::text[], %(devices)s::bigint[]) AS claim (name, device)
 WHERE NOT EXISTS (SELECT FROM devices WHERE devices.device = claim.device)
     AND NOT EXISTS (SELECT FROM registry WHERE registry.device = claim.device
         AND (site IS NOT NULL OR state = 'retired'))
+"""
+_WITHIN_LIMITS: LiteralString = """
 LIMIT greatest(0, least(%(total)s - (SELECT count(*) FROM sites),
     %(per_hour)s - (SELECT count(*) FROM sites WHERE created > now() - interval '1 hour')))
 ON CONFLICT DO NOTHING
+"""
+CREATE: LiteralString = "INSERT INTO sites (name)" + CLAIMED + _WITHIN_LIMITS
+CREATE_FIRST: LiteralString = (
+    """
+INSERT INTO sites (name) SELECT name FROM unnest(%(names)s::text[]) AS claim (name)
+WHERE NOT EXISTS (SELECT FROM sites WHERE sites.name = claim.name)
+"""  # noqa: S608 - literals
+    + _WITHIN_LIMITS
+)
+COPY_SITES: LiteralString = """
+INSERT INTO sites (name, site) OVERRIDING SYSTEM VALUE
+SELECT * FROM unnest(%s::text[], %s::integer[]) ON CONFLICT DO NOTHING
 """
 GATEWAYS_VERSION: LiteralString = """
 SELECT (SELECT (count(*), max(changed)) FROM gateways)::text,
@@ -42,11 +58,17 @@ FROM gateways LEFT JOIN gateway_sites USING (gateway) LEFT JOIN sites USING (sit
 """
 
 
-class Sites:
-    """The numbers of sites; a connection has its own, because a number counts after its COMMIT."""
+log = logging.getLogger("tcuq_fleet.store.sites")
 
-    def __init__(self, claims: Claims) -> None:
-        self._claims = claims
+
+class Sites:
+    """The numbers of sites; a connection has its own, because a number counts after its COMMIT.
+
+    Of several databases the first creates sites; `first` asks it, and the others copy its numbers.
+    """
+
+    def __init__(self, claims: Claims, first: "FirstDatabase | None" = None) -> None:
+        self._claims, self._first = claims, first
         self._numbers: dict[str, int] = {}
         self._unknown_until: dict[str, float] = {}
 
@@ -92,10 +114,14 @@ class Sites:
         return {device: name for device, name in wanted.items() if device not in settled}
 
     def _create(self, cursor: Cursor[Any], wanted: Mapping[int, str]) -> None:
-        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CREATE_LOCK])
-        claims = {"total": self._claims.max_sites, "per_hour": self._claims.sites_per_hour}
         names = list(wanted.values())
-        cursor.execute(CREATE, {"names": names, "devices": list(wanted), **claims})
+        claim = {"names": names, "devices": list(wanted)}
+        if self._first is None:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CREATE_LOCK])
+            cursor.execute(CREATE, {**claim, **_limits(self._claims)})
+        elif claimed := [name for (name,) in cursor.execute(CLAIMED, claim)]:
+            numbers = self._first.site_numbers(claimed)
+            cursor.execute(COPY_SITES, [list(numbers), list(numbers.values())])
         self._look_up(cursor, names)
 
     def _remember_unknown(self, names: Sequence[str], now_s: float) -> None:
@@ -104,6 +130,35 @@ class Sites:
             self._unknown_until.clear()
         for name in names[:MAX_UNKNOWN]:
             self._unknown_until[name] = now_s + UNKNOWN_FOR_S
+
+
+class FirstDatabase:
+    """The first of several databases, which gives sites their numbers."""
+
+    def __init__(self, database: str, claims: Claims) -> None:
+        self._database, self._claims = database, claims
+        self._away_until = 0.0
+
+    def site_numbers(self, names: Sequence[str]) -> dict[str, int]:
+        """Create missing sites within the limits; return the numbers of those that exist.
+
+        While that database is away there are none: such records are refused, and sent again later.
+        """
+        if time.monotonic() < self._away_until:
+            return {}
+        try:
+            with connected(self._database, PROBE) as connection, connection.transaction():
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", [CREATE_LOCK])
+                connection.execute(CREATE_FIRST, {"names": list(names), **_limits(self._claims)})
+                return dict(connection.execute(LOOK_UP, [list(names)]).fetchall())
+        except DatabaseUnavailableError as error:
+            log.warning("no new site: the first database is away: %s", error)
+            self._away_until = time.monotonic() + UNKNOWN_FOR_S
+            return {}
+
+
+def _limits(claims: Claims) -> dict[str, int]:
+    return {"total": claims.max_sites, "per_hour": claims.sites_per_hour}
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from tcuq_fleet.store.batch import FORBIDDEN, Batch, Part
 from tcuq_fleet.store.claims import OPEN, Claims
 from tcuq_fleet.store.connection import INGEST, connect
 from tcuq_fleet.store.dead_letters import MAX_PER_BATCH, DeadLetter, DeadLetters
-from tcuq_fleet.store.sites import Gateway, Gateways, Sites
+from tcuq_fleet.store.places import ALONE, Place, guard
+from tcuq_fleet.store.sites import FirstDatabase, Gateway, Gateways, Sites
 from tcuq_fleet.store.statements import (
     COPY,
     HISTORY,
@@ -40,9 +41,16 @@ AGAIN = -1  # in place of a reason: an INSERT may still store the record
 class Store:
     """Writes to the fleet's tables through its own connection; `database` is libpq's string."""
 
-    def __init__(self, database: str, claims: Claims = OPEN) -> None:
+    def __init__(
+        self,
+        database: str,
+        claims: Claims = OPEN,
+        place: Place = ALONE,
+        first: FirstDatabase | None = None,
+    ) -> None:
         self.connection: Connection[Any] = connect(database, INGEST)
-        self._sites = Sites(claims)
+        self._place = place
+        self._sites = Sites(claims, first)
         self._gateways = Gateways()
         self._dead_letters = DeadLetters()
         self._parameters = statement_parameters(claims)
@@ -127,6 +135,7 @@ class Store:
                 if rest.size:
                     if passes:  # a transaction locks devices once, in their order
                         cursor.execute("COMMIT AND CHAIN")
+                    guard(cursor, self._place)
                     rest = self._store_rows(cursor, batch, rest, statement, acks)
                     passes += 1
         _quarantine(cursor, batch)
