@@ -125,7 +125,9 @@ class Fleet:
                 store._store.connection.pgconn.untrace()  # noqa: SLF001
                 file.seek(0)
                 for line in file:
-                    _, length, kind = line.split(b"\t", 2)[:3]
+                    if not line.startswith((b"F\t", b"B\t")):  # a statement's further lines
+                        continue
+                    _, length, kind = line.split(b"\t", 2)
                     size += int(length) + 1
                     trips += kind.startswith((b"ReadyForQuery", b"CopyInResponse"))
                 file.close()

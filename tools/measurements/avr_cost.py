@@ -30,15 +30,13 @@ def avr_cost(profile: tcuq.Profile, optimise: str, folder: Path) -> dict[str, in
     files = [BARE / "long_run.c", BARE / "avr_cycles.c", *sorted(source.glob("*.c"))]
     options = (f"-DSTEPS={STEPS}u", f"-I{source}", f"-I{BARE}", "-Wl,--wrap=tcuq_step")
     run([*GCC, optimise, *options, *files, "-o", elf])
-    found = LINE.search(printed([*SIMAVR, elf], LINE.pattern, folder / "log", seconds=300))
-    storage = STORAGE.search((source / "tcuq_device.h").read_text("utf-8"))
-    assert found is not None
-    assert storage is not None
+    ((total, worst),) = LINE.findall(printed([*SIMAVR, elf], LINE.pattern, folder / "log", 300))
+    (ram,) = STORAGE.findall((source / "tcuq_device.h").read_text("utf-8"))
     return {
-        "instructions": round(int(found[1], 16) * TIMER / STEPS),
-        "worst": int(found[2], 16) * TIMER,
+        "instructions": round(int(total, 16) * TIMER / STEPS),
+        "worst": int(worst, 16) * TIMER,
         "flash": _flash(optimise, folder / "runtime"),
-        "ram": int(storage[1]),
+        "ram": int(ram),
     }
 
 

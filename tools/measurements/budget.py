@@ -8,7 +8,16 @@ from pathlib import Path
 from tests.fixtures.firmware.emulator import build_plugin, count
 from tests.fixtures.firmware.scenarios import synthetic_scenarios
 from tests.fixtures.firmware.sizes import STEP_API, WHOLE_API, flash, ram, stack
-from tests.fixtures.firmware.toolchain import ALONE, CLASSES_ALONE, CPUS, M33, NARROW, Cpu, build
+from tests.fixtures.firmware.toolchain import (
+    ALONE,
+    CLASSES_ALONE,
+    CPUS,
+    M33,
+    NARROW,
+    WITHOUT_HEALTH,
+    Cpu,
+    build,
+)
 from tools.measurements.avr_cost import TITLE, avr_cost
 from tools.measurements.cost_budget import CostBudget, Costs, markdown
 
@@ -17,15 +26,16 @@ BUILDS = {
     "tcuq": (ALONE, STEP_API, "tcuq_10"),
     "everything": (CLASSES_ALONE, WHOLE_API, "full_10"),
     "recommended": ((*NARROW, *CLASSES_ALONE), WHOLE_API, "recommended_10"),
+    "default": ((*NARROW, *WITHOUT_HEALTH), WHOLE_API, "default_10"),
 }
 OPTIMISATIONS = ("-O2", "-Os")
-DEFAULT = "recommended"
+DEFAULT = "default"
 MEASURED = (*CPUS, M33)
 COLUMNS = ("instructions", "worst", "flash", "ram", "stack")
 
 
 def measure(cpus: tuple[Cpu, ...] = MEASURED, builds: tuple[str, ...] = tuple(BUILDS)) -> Costs:
-    """Measure by CPU and by build with its flags: figures of the same code; AVR beside all others."""
+    """Measure by CPU and by build with its flags: figures of one code; AVR beside all others."""
     with tempfile.TemporaryDirectory() as name:
         plugin = build_plugin(Path(name))
         more = {"avr": _avr(Path(name))} if cpus is MEASURED else {}

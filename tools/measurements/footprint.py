@@ -60,7 +60,8 @@ PROFILE_NAMES = {
     "full_keywords": "recommended preset on the demo streams",
     "tcuq_10": "paper preset on synthetic streams",
     "full_10": "recommended preset with two score terms on synthetic streams",
-    "recommended_10": "recommended preset on synthetic streams",
+    "recommended_10": "recommended preset on synthetic streams with input health",
+    "default_10": "recommended preset on synthetic streams",
     "outputs_1": "recommended preset on a regressor",
 }
 

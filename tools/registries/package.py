@@ -12,8 +12,8 @@ from pathlib import Path
 
 from tcuq.demo import demo_profile
 from tcuq.firmware import export
-from tcuq.firmware.runtime_files import ota_files, runtime_digest, runtime_files, uplink_files
 from tcuq.firmware.one_file import one_file
+from tcuq.firmware.runtime_files import ota_files, runtime_digest, runtime_files, uplink_files
 from tcuq.firmware.template_values import fill_template
 from tcuq.version import __version__
 

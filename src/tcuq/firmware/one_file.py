@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C files of an export as one source, `tcuq.c`, beside the headers that an application includes.
+"""The C files of an export as one source, `tcuq.c`, beside the headers an application includes.
 
-Annotations for the prover go, and what no step spends its time in is compiled for size at any level.
+Annotations for the prover go; what no step spends its time in is compiled for size at any level.
 """
 
 import re
@@ -31,7 +31,9 @@ PROVER = re.compile(
     r"/\*@.*?\*/[ \t]*\n?|[ \t]*//@[^\n]*\n|#ifdef __FRAMAC__\n(?:(?!#if|#else)[^\n]*\n)*?#endif\n",
     re.DOTALL,
 )
+# REUSE-IgnoreStart
 LICENCE = re.compile(r"/\* SPDX-License-Identifier: [^\n]*\n")
+# REUSE-IgnoreEnd
 OWN_INCLUDE = re.compile(r'^#include "(tcuq[a-z0-9_]*\.h)"\n', re.MULTILINE)
 GUARDED = re.compile(r"\A(.*?)#ifndef (TCUQ_\w+_H)\n#define \2\n(.*)#endif\n\Z", re.DOTALL)
 GUARD = "#define TCUQ_H\n"
@@ -40,8 +42,8 @@ BLANK = re.compile(r"\n{3,}")
 HEAD = """/* SPDX-License-Identifier: Apache-2.0 */
 /* tcuq {version}: the runtime in one file. Generated; do not edit: export again.
  *
- * Compiled for speed by gcc, as at -O2, what a step spends little time in is compiled for size all the same;
- * define TCUQ_SMALL_REST as 0 for speed everywhere. */
+ * Compiled for speed by gcc, as at -O2, what a step spends little time in is compiled for size
+ * all the same; define TCUQ_SMALL_REST as 0 for speed everywhere. */
 #if !defined(TCUQ_SMALL_REST)
 #if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)
 #define TCUQ_SMALL_REST 1
@@ -79,22 +81,24 @@ def one_file(files: Mapping[str, str], build: str, version: str) -> dict[str, st
     public[HEADER] = header.replace(GUARD, GUARD + "\n" + _inner(build), 1)
     hot = [f"tcuq_{name}.c" for name in HOT]
     rest = sorted(set(sources) - set(hot), key=lambda name: (_extra(name), name))
-    seen: set[str] = set()
-    parts = [[_part(name, sources[name], headers, seen) for name in names] for names in (hot, rest)]
+    copied: set[str] = set()
+    parts = [
+        [_part(name, sources[name], headers, copied) for name in names] for names in (hot, rest)
+    ]
     text = HEAD.format(version=version) + "".join(parts[0]) + REST + "".join(parts[1]) + END
     return {name: BLANK.sub("\n\n", text) for name, text in {**public, SOURCE: text}.items()}
 
 
-def _part(name: str, text: str, headers: Mapping[str, str], seen: set[str]) -> str:
+def _part(name: str, text: str, headers: Mapping[str, str], copied: set[str]) -> str:
     """Return a source behind the private headers that it is the first to include."""
 
-    def included(found: re.Match[str]) -> str:
-        header = found[1]
-        if header in seen:
+    def included(line: re.Match[str]) -> str:
+        header = line[1]
+        if header in copied:
             return ""
-        seen.add(header)
+        copied.add(header)
         if header not in PRIVATE:
-            return found[0]
+            return line[0]
         return OWN_INCLUDE.sub(included, _inner(headers[header]))
 
     body = OWN_INCLUDE.sub(included, LICENCE.sub("", _stripped(text)))
@@ -104,8 +108,8 @@ def _part(name: str, text: str, headers: Mapping[str, str], seen: set[str]) -> s
 
 def _extra(name: str) -> str:
     """Return the part that a build adds and this source belongs to; else an empty text."""
-    found = EXTRA.match(name)
-    return (found.lastgroup or "") if found else ""
+    extra = EXTRA.match(name)
+    return (extra.lastgroup or "") if extra else ""
 
 
 def _stripped(text: str) -> str:
@@ -115,7 +119,7 @@ def _stripped(text: str) -> str:
 
 def _inner(text: str) -> str:
     """Return a header without its guard."""
-    found = GUARDED.match(LICENCE.sub("", text))
-    if found is None:
+    guarded = GUARDED.match(LICENCE.sub("", text))
+    if guarded is None:
         raise ExportError("a header of the runtime must have an include guard")
-    return found[1] + found[3]
+    return guarded[1] + guarded[3]

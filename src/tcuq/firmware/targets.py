@@ -21,8 +21,8 @@ class Target:
     source_line: str = "{}"  # how its CMakeLists.txt names a source
     with_runtime: bool = True
     runtime_note: str = (
-        "`src/tcuq.c` is the runtime in one file. `src/tcuq.h` begins with the parts it has. A profile"
-        " next to another\nversion of the runtime does not compile."
+        "`src/tcuq.c` is the runtime in one file. `src/tcuq.h` begins with the parts it has. A"
+        " profile next to another\nversion of the runtime does not compile."
     )
 
     def render(self, sources: Iterable[str], values: Values, name: str) -> dict[str, str]:

@@ -74,7 +74,7 @@ int16_t tcuq_contradiction(const tcuq_monitor *monitor, const uint8_t *posterior
 /*@ requires \valid_read(profile) && 1 <= profile->lag_count <= TCUQ_MAX_LAGS;
     assigns \nothing;
     ensures \result == tcuq_slots(profile); */
-static uint8_t tcuq_ring_size(const tcuq_profile *profile);
+static inline uint8_t tcuq_ring_size(const tcuq_profile *profile);
 
 /*@ requires \valid_read(monitor) && \valid_read(monitor->profile) && \valid_read(monitor->core) && \valid(past);
     requires \separated(past, monitor, monitor->profile, monitor->core);
@@ -89,7 +89,7 @@ static void tcuq_find_past(const tcuq_monitor *monitor, tcuq_past *past);
     ensures monitor->profile->dimensions == 0 ==> \result == \null;
     ensures monitor->profile->dimensions != 0 ==>
       \result == monitor->features + tcuq_cells(at, monitor->profile->dimensions); */
-static int8_t *tcuq_features_at(const tcuq_monitor *monitor, uint32_t at);
+static inline int8_t *tcuq_features_at(const tcuq_monitor *monitor, uint32_t at);
 
 /*@ requires \valid_read(now) && \valid_read(past) && tcuq_slot_ok(now) && tcuq_slot_ok(past);
     assigns \nothing;

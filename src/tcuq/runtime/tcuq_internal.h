@@ -304,6 +304,20 @@ static inline uint32_t tcuq_channel_evidence(const tcuq_channel *channel, const 
 }
 #endif
 
+/* Steps that the ring holds. */
+static inline uint8_t tcuq_ring_size(const tcuq_profile *profile)
+{
+    return profile->lags[profile->lag_count - 1u];
+}
+
+/* Features of a slot; null if the profile has none. */
+static inline int8_t *tcuq_features_at(const tcuq_monitor *monitor, uint32_t at)
+{
+    const uint32_t dimensions = monitor->profile->dimensions;
+    //@ assert 0 <= tcuq_cells(at, dimensions) <= 255000;
+    return (dimensions != 0u) ? &monitor->features[at * dimensions] : NULL;
+}
+
 /* The signal of input health: not given without statistics, or if the profile has no reference. */
 static inline void tcuq_signals_health(const tcuq_profile *profile, const int16_t *health,
                                        tcuq_signals *signals)

@@ -9,11 +9,6 @@
 #define TCUQ_CERTAIN 168u           /* 1e-5 in that unit */
 #define TCUQ_FARTHEST 18            /* log2 of more than the squared length of eight outputs */
 
-static uint8_t tcuq_ring_size(const tcuq_profile *profile)
-{
-    return profile->lags[profile->lag_count - 1u];
-}
-
 /* How many of the lags have a past (they ascend, so the first ones do), and the slots they are in. */
 static void tcuq_find_past(const tcuq_monitor *monitor, tcuq_past *past)
 {
@@ -38,14 +33,6 @@ static void tcuq_find_past(const tcuq_monitor *monitor, tcuq_past *past)
         i++;
     }
     past->count = i;
-}
-
-/* Features of a slot; null if the profile has none. */
-static int8_t *tcuq_features_at(const tcuq_monitor *monitor, uint32_t at)
-{
-    const uint32_t dimensions = monitor->profile->dimensions;
-    //@ assert 0 <= tcuq_cells(at, dimensions) <= 255000;
-    return (dimensions != 0u) ? &monitor->features[at * dimensions] : NULL;
 }
 
 /* (Q15) cosine · the current features' normalised length, between -32768 and 32767. */
@@ -383,62 +370,4 @@ const int8_t *tcuq_signals_run_core(const tcuq_monitor *monitor, const uint8_t *
     }
 #endif
     return tcuq_signals_run_projected(monitor, posterior, features, signals);
-}
-
-/* What is derived from the past steps, derived again. */
-void tcuq_signals_refresh(const tcuq_monitor *monitor)
-{
-    const tcuq_profile *profile = monitor->profile;
-    /*@ loop invariant at <= tcuq_slots(profile) && tcuq_sizes_kept{Pre, Here}(\at(monitor->profile, Pre));
-        loop invariant \forall integer k; 0 <= k < at ==> tcuq_slot_ok(monitor->slots + k);
-        loop assigns at, \at(monitor->slots, Pre)[0 .. \at(tcuq_slots(monitor->profile), Pre) - 1]; loop variant tcuq_slots(profile) - at; */
-    for (uint32_t at = 0u; at < tcuq_ring_size(profile); at++) {
-        //@ assert TCUQ_ROW_WITHIN(at, profile->classes) && TCUQ_ROW_WITHIN(at, profile->dimensions);
-        const int8_t *row = tcuq_features_at(monitor, at);
-        tcuq_slot *slot = &monitor->slots[at];
-        tcuq_posterior read;
-        if (tcuq_has_outputs(profile)) {
-            read.label = 0u;
-            read.entropy_q12 = 0u;
-        } else {
-            tcuq_read_posterior(&monitor->posteriors[at * profile->classes], profile->classes, &read);
-        }
-        tcuq_length(tcuq_dot(row, row, profile->dimensions), slot);
-        slot->entropy_q12 = read.entropy_q12;
-        slot->label = read.label;
-    }
-}
-
-bool tcuq_signals_sound(const tcuq_profile *profile)
-{
-    const bool outputs = tcuq_has_outputs(profile);
-    return (profile->classes >= (outputs ? 1u : 2u)) &&
-           (profile->classes <= (outputs ? TCUQ_MAX_OUTPUTS : TCUQ_MAX_CLASSES)) &&
-           (outputs || (profile->blend_q15 <= 32768u)) && (profile->stay_q8 <= 25600u) && (profile->rest_q8 <= 768u) &&
-           (profile->change_q8 >= 1u) && (profile->change_q8 <= 256u) && tcuq_features_sound(profile) && tcuq_lags_sound(profile);
-}
-
-bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal)
-{
-    if (signal == (uint8_t)TCUQ_NOVELTY) {
-        return profile->whitening != NULL;
-    }
-    if (signal == (uint8_t)TCUQ_INSTABILITY) {
-        return profile->width != 0u;
-    }
-    if (signal == (uint8_t)TCUQ_CONTRADICTION) {
-        return profile->stay_q8 != 0u;
-    }
-    return signal < (uint8_t)TCUQ_NOVELTY;
-}
-
-void tcuq_signals_reset(const tcuq_monitor *monitor)
-{
-    tcuq_core *core = monitor->core;
-    core->next = 0u;
-    core->filled = 0u;
-    core->kept[0] = 0u;
-    core->kept[1] = 1u;
-    core->held_q15[0] = 0u;
-    core->held_q15[1] = 0u;
 }

@@ -17,7 +17,7 @@ from tcuq_benchmark.scenario_run import run_networks
 from tcuq_benchmark.scenarios.tasks import make_scenario
 
 CLASSES = (2, 10, 100, 150, 200, 1000)
-STEPS, FRESH_STREAMS, STEPS_PER_FALSE_ALARM = 20_000, 4, 1 << 14
+STEPS, FRESH_STREAMS, SHORT_FRESH, STEPS_PER_FALSE_ALARM = 20_000, 19, 4, 1 << 14
 DWELL, RECORDING, WIDTH, SHARPNESS = 20, 2000, 16, 6.0
 TASKS = ("gas", "hapt", "mnist", "fashion_mnist", "watch", "speech", "cifar10")
 SHORT_TASKS = ("gas",)  # the one that trains in seconds
@@ -39,7 +39,7 @@ def synthetic(classes: int, seed: int) -> tcuq.Stream:
 
 def class_rows(*, short: bool) -> Iterator[Row]:
     """Yield false alarms on the calibration stream and on fresh ones, by classes."""
-    fresh = 1 if short else FRESH_STREAMS
+    fresh = SHORT_FRESH if short else FRESH_STREAMS
     for classes in CLASSES:
         try:
             profile = tcuq.fit(
