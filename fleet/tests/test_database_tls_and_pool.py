@@ -105,12 +105,12 @@ def test_verify_full_refuses_another_server() -> None:
                 shutil.chown(path, ACCOUNT)
         server.launch()
         try:
-            for ca, host, accepted in (
+            for trusted, host, accepted in (
                 ("own", address, True), ("other", address, False), ("own", "localhost", False),
             ):  # fmt: skip
                 url = (
                     f"postgresql://tcuq@{host}/fleet?hostaddr={address}&sslmode=verify-full"
-                    f"&sslrootcert={folder}/{ca}.pem"
+                    f"&sslrootcert={folder}/{trusted}.pem"
                 )
                 with nullcontext() if accepted else pytest.raises(DatabaseUnavailableError):
                     connect(url, JUDGE).close()

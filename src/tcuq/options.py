@@ -223,6 +223,8 @@ class TermPlan:
         _check_range("a term's error_weight", self.error_weight, 0, MAX_TERM_WEIGHT)
 
 
+PAPER_LAGS = (1, 2, 4)  # the score "tcuq" reads the past alone, and needs more of it
+
 # The classifier's doubt; the past against the label, now and lately; unusual features: a little of
 # each step, much of a very unusual one, and lately. Chosen on development data,
 # docs/decisions/0073. Without classes, unusual outputs and unusual features.
@@ -307,7 +309,7 @@ PRESETS: Mapping[str, FitOptions] = MappingProxyType(
     {
         "paper": FitOptions(
             paper=PaperOptions(),
-            lags=(1, 2, 4),
+            lags=PAPER_LAGS,
             dimensions=MAX_DIMENSIONS,
             novelty=False,
             unusual=0.0,
@@ -334,6 +336,8 @@ def options_from(preset: str, changes: Mapping[str, Any]) -> FitOptions:
         )
     if changed.get("promise") is not None:
         changed = {"unusual": 0.0, **changed}
+    if isinstance(changed.get("paper"), PaperOptions) and changed["paper"].score == "tcuq":
+        changed = {"lags": PAPER_LAGS, "dimensions": MAX_DIMENSIONS, **changed}
     if isinstance(changed.get("alarm"), bool):
         changed["alarm"] = AlarmOptions() if changed["alarm"] else None
     for name in {"lags", "terms"} & set(changed):

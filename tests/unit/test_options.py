@@ -84,6 +84,14 @@ def test_changes_replace_the_presets_options() -> None:
         assert options_from(preset, {"alarm": AlarmOptions(4096)}).alarm == AlarmOptions(4096)
 
 
+def test_the_papers_score_looks_back_as_the_paper_does() -> None:
+    """It reads the past alone; what is given beside it counts."""
+    score = {"paper": replace(RECOMMENDED.paper, score="tcuq")}
+    options = options_from("recommended", score)
+    assert (options.lags, options.dimensions) == (PAPER.lags, PAPER.dimensions)
+    assert options_from("recommended", {**score, "lags": (2,)}).lags == (2,)
+
+
 def test_single_options_join_their_groups() -> None:
     """Of a group, what is not given is the preset's; a group that is off cannot have options."""
     flat = {"alpha": 0.2, "mix": 0.5, "steps_per_false_alarm": np.int64(4096), "warmup": None}

@@ -3,10 +3,10 @@
 
 import sys
 
-from tools.lint import commands, conventions, documents, words
+from tools.lint import commands, conventions, documents, seeded, words
 from tools.lint.files import tracked
 
-RULES = (conventions, words, commands, documents)
+RULES = (conventions, words, commands, documents, seeded)
 
 
 def main() -> int:

@@ -111,8 +111,8 @@ def free_threaded_row(python: Path, built: Built, folder: Path) -> Row:
     """Return whether a free-threaded Python builds the source package and runs without a GIL."""
     clean = folder / "free-threaded"
     subprocess.run([python, "-m", "venv", clean], check=True)
-    pip = [clean / "bin/python", "-X", "gil=0", "-m", "pip", "install", "--quiet", built.sdist]
-    subprocess.run(pip, check=True)
+    pip = [str(clean / "bin/python"), "-X", "gil=0", "-m", "pip", "install", "--quiet"]
+    subprocess.run([*pip, str(built.sdist)], check=True)
     command = f"{test_command(ROOT)}; import sys; print(sys._is_gil_enabled())"
     done = subprocess.run(
         [clean / "bin/python", "-c", command], capture_output=True, text=True, check=False
@@ -126,9 +126,11 @@ def no_compiler_row(built: Built, folder: Path) -> Row:
     """Return what a source package says where there is no compiler on the path."""
     clean = folder / "no-compiler"
     subprocess.run([sys.executable, "-m", "venv", clean], check=True)
-    command = [clean / "bin/python", "-m", "pip", "install", "--no-binary", "tcuq", built.sdist]
+    pip = [str(clean / "bin/python"), "-m", "pip", "install", "--no-binary", "tcuq"]
     environment = {"PATH": str(clean / "bin"), "HOME": str(folder)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*pip, str(built.sdist)], env=environment, capture_output=True, text=True, check=False
+    )
     output = done.stdout + done.stderr
     named = done.returncode != 0 and all(word in output for word in INSTALL)
     measured = "names the packages to install" if named else output[-300:]

@@ -105,10 +105,10 @@ class Place:
         if self._root is not None:
             suite = job.container.partition(":")[2]
             make = ["mmdebstrap", "--quiet", "--variant=minbase", "--include=ca-certificates"]
-            subprocess.run([*make, suite, self._root], check=True)
+            subprocess.run([*make, suite, str(self._root)], check=True)
             shutil.copy(CERTIFICATES, self._root / CERTIFICATES.relative_to("/"))
             shutil.copy("/etc/resolv.conf", self._root / "etc/resolv.conf")
-        clone = ["git", "clone", "--quiet", "--no-hardlinks", ROOT, self._checkout]
+        clone = ["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(self._checkout)]
         subprocess.run(clone, check=True)
         self._path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
         if self._root is not None:

@@ -24,9 +24,9 @@ import numpy as np
 
 import tcuq
 from tcuq.demo import demo_stream
-from tools.demo_streams.__main__ import WINDOWS, clean_streams, record
+from tools.demo_streams.__main__ import clean_streams, record
 from tools.demo_streams.faults import FAULTS
-from tools.demo_streams.sessions import EXAMPLE, ROOT, speakers
+from tools.demo_streams.sessions import EXAMPLE, ROOT, WINDOWS, speakers
 
 OUT = ROOT / "js/playground/streams"
 GALLERY = ROOT / "docs/gallery"

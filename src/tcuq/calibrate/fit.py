@@ -122,9 +122,9 @@ def fit(
         that cost something (a question to a person, a radio message) and doubtful predictions are
         never used; or "use", so that it bounds all that is withheld; "withhold" ("paper": "use").
     lags
-        Steps looked back over; 3 ("paper": 1, 2, 4).
+        Steps looked back over; 3 (with score "tcuq": 1, 2, 4).
     dimensions
-        Most features that are looked at; 24 ("paper": 32).
+        Most features that are looked at; 24 (with score "tcuq": 32).
     terms
         Terms of the anchored score.
     novelty

@@ -29,8 +29,8 @@ def summary_lines(profile: MonitorSettings, origin: Provenance, sha256: str) -> 
     of_others = {"departure"} if inputs.outputs is None else NEEDS_CLASSES
     possible = [s for s in get_args(Signal) if s not in of_others]
     absent = [s for s in possible if s not in profile.present_signals]
-    how = None if inputs.projection is None else inputs.projection.kind
-    how = how if inputs.selection is None else "cut"
+    projected = None if inputs.projection is None else inputs.projection.kind
+    how = projected if inputs.selection is None else "cut"
     reduced = "" if how is None else f", {how} to {inputs.dimensions}"
     yield f"profile    {sha256[:8]}  preset {origin.preset}, tcuq {origin.library}"
     yield (

@@ -192,19 +192,22 @@ static inline int32_t tcuq_saturate_16(int32_t value)
 }
 
 /*@ assigns \nothing; ensures -4096 <= \result <= 4095; */
+#if defined(__ARM_ARCH_ISA_THUMB) && (__ARM_ARCH_ISA_THUMB == 1)
 static inline int32_t tcuq_saturate_13(int32_t value)
 {
-#if defined(__ARM_ARCH_ISA_THUMB) && (__ARM_ARCH_ISA_THUMB == 1)
     if ((tcuq_scale_up(value, 19u) >> 19) == value) { /* nearly always, and without constants to load */
         return value;
     }
     value = (value > 4095) ? 4095 : value;
     return (value < -4096) ? -4096 : value;
+}
 #else
+static inline int32_t tcuq_saturate_13(int32_t value)
+{
     value = (value > 4095) ? 4095 : value;
     return (value < -4096) ? -4096 : value;
-#endif
 }
+#endif
 
 /*@ assigns \nothing; ensures -128 <= \result <= 127; */
 static inline int32_t tcuq_saturate_8(int32_t value)
