@@ -21,9 +21,9 @@ PRIVATE = frozenset(
 """Headers that no application includes."""
 HOT = (
     "math", "posterior", "features", "projection", "signals", "novelty", "health_signal", "score",
-    "monitor",
+    "monitor", "health",
 )  # fmt: skip
-"""Sources that a step spends its time in."""
+"""Sources that a step, or a sample of a sensor, spends its time in."""
 EXTRA = re.compile(r"tcuq_(?:(?P<UPLINK>uplink|sign\.)|(?P<OTA>blob|slots|switch|verify))")
 """Sources of a part that a build adds, by how their names begin."""
 
