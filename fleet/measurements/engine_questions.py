@@ -66,7 +66,6 @@ class Fleet:
         self.connection.execute("VACUUM ANALYZE")
         self.connection.execute("SET jit = off")
         self.connection.execute("SET work_mem = '256MB'")  # as in a judgement
-        self.resident = resident()
         self.clickhouse = stack.enter_context(closing(ClickHouse(folder / "clickhouse")))
         for table in clickhouse.TABLES:
             self.clickhouse.copy(self.connection, table)

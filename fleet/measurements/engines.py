@@ -10,10 +10,12 @@ import re
 import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
+from multiprocessing import get_context
 from pathlib import Path
-from typing import LiteralString
+from typing import Any, LiteralString, NamedTuple
 
 import numpy as np
 import psycopg
@@ -63,31 +65,43 @@ def timed(action: Callable[[], Answers]) -> tuple[float, Answers]:
     return time.perf_counter() - began, answers
 
 
-def ask(question: Question, rounds: int) -> tuple[float, float, bool]:
-    """Return the median seconds of each, warm and in turns, and whether all answers are alike."""
+class Pair(NamedTuple):
+    """Medians of PostgreSQL and of ClickHouse, and of the ratio within each turn."""
+
+    postgres: float
+    clickhouse: float
+    ratio: float
+
+    @classmethod
+    def of(cls, pairs: Sequence[tuple[float, float]], scale: float = 1.0) -> "Pair":
+        """Return the medians of one or several turns, times a scale."""
+        here, there = (scale * statistics.median(pair[at] for pair in pairs) for at in (0, 1))
+        return cls(here, there, statistics.median(one / other for one, other in pairs))
+
+    def row(self, what: str) -> Row:
+        """Return a row that states both, and the ratio."""
+        text = f"{shown(self.postgres)} / {shown(self.clickhouse)} ({shown(self.ratio)})"
+        return figure(what, text)
+
+
+def ask(question: Question, rounds: int) -> tuple[list[tuple[float, float]], bool]:
+    """Ask both in turns; return the seconds of each, warm, and whether all answers are alike."""
     pairs = [(timed(question.postgres), timed(question.clickhouse)) for _ in range(rounds + 1)]
     same = all(alike(first, second) and first for (_, first), (_, second) in pairs)
     if not same:
         print(f"{question.what}: the answers differ", file=sys.stderr)
-    seconds = ([pair[at][0] for pair in pairs[1:]] for at in (0, 1))
-    here, there = map(statistics.median, seconds)
-    return here, there, same
+    return [(one[0], other[0]) for one, other in pairs[1:]], same
 
 
 def question_rows(fleet: Fleet, rounds: int) -> Iterator[Row]:
     """Yield the milliseconds of each question, and whether the answers are the same."""
     same = []
     for question in fleet.questions():
-        here, there, fine = ask(question, rounds)
+        seconds, fine = ask(question, rounds)
         same.append(fine)
-        yield pair_row(f"{question.what}, {fleet.devices:,} devices, ms", 1e3 * here, 1e3 * there)
+        yield Pair.of(seconds, 1e3).row(f"{question.what}, {fleet.devices:,} devices, ms")
     what = f"same answers to {len(same)} questions, {fleet.devices:,} devices"
     yield same_row(what, same=all(same))
-
-
-def pair_row(what: str, here: float, there: float) -> Row:
-    """Return a row of PostgreSQL's figure and ClickHouse's, with three digits."""
-    return figure(what, f"{shown(here)} / {shown(there)}")
 
 
 def same_row(what: str, *, same: bool) -> Row:
@@ -105,23 +119,22 @@ def size_row(fleet: Fleet) -> Row:
     size = fleet.query("SELECT pg_total_relation_size('devices')")[0][0]
     what = f"bytes on disk per device, {fleet.devices:,} devices"
     there = fleet.clickhouse.bytes_of("devices")
-    return pair_row(what, size / fleet.devices, there / fleet.devices)
+    return Pair.of([(size / fleet.devices, there / fleet.devices)]).row(what)
 
 
 def update_rows(fleet: Fleet, batch: int, rounds: int) -> Iterator[Row]:
     """Yield the rates of storing newer records of known devices, and e-BH right after."""
     fleet.clickhouse.run(clickhouse.ROLLED)
-    here, there = [], []
+    rates = []
     for _ in range(rounds + 1):
         records, sites = fleet.next_records(batch)
         seconds, _ = timed(lambda some=(records, sites): list(fleet.store.put(Batch.of([some]))))  # type: ignore[misc]
-        here.append(batch / seconds)
         began = time.perf_counter()
         file = fleet.parquet(records, sites)
         fleet.clickhouse.run(clickhouse.insert_newer(file))
-        there.append(batch / (time.perf_counter() - began))
+        rates.append((batch / seconds, batch / (time.perf_counter() - began)))
     what = f"newer records of known devices stored per second, {fleet.devices:,} devices"
-    yield pair_row(what, statistics.median(here[1:]), statistics.median(there[1:]))
+    yield Pair.of(rates[1:]).row(what)
     before = state_sums(fleet)
     fleet.store.put(Batch.of([(records, sites)]))
     fleet.clickhouse.run(clickhouse.insert_newer(file))
@@ -130,9 +143,9 @@ def update_rows(fleet: Fleet, batch: int, rounds: int) -> Iterator[Row]:
     what = f"same state after it and after a repeated batch, {fleet.devices:,} devices"
     yield same_row(what, same=same)
     question = Question("e-BH", fleet.discover, fleet.discover_there)
-    seconds, unmerged, fine = ask(question, rounds)
+    times, fine = ask(question, rounds)
     what = f"e-BH right after {rounds + 2} batches of {batch:,}, {fleet.devices:,} devices, ms"
-    yield pair_row(what, 1e3 * seconds, 1e3 * unmerged)
+    yield Pair.of(times, 1e3).row(what)
     yield same_row(f"same discoveries after it, {fleet.devices:,} devices", same=fine)
 
 
@@ -170,11 +183,12 @@ def kept_rows(fleet: Fleet, records: int, batch: int, rounds: int) -> Iterator[R
         size += file.stat().st_size
         file.unlink()
     fleet.connection.execute("VACUUM ANALYZE kept")
-    yield pair_row("records appended per second", records / here, records / there)
+    yield Pair.of([(records / here, records / there)]).row("records appended per second")
     fleet.clickhouse.run("OPTIMIZE TABLE kept FINAL")
     relation = fleet.query("SELECT pg_total_relation_size('kept')")[0][0]
     stored = fleet.clickhouse.bytes_of("kept")
-    yield pair_row("bytes on disk per kept record", relation / records, stored / records)
+    sizes = [(relation / records, stored / records)]
+    yield Pair.of(sizes).row("bytes on disk per kept record")
     what = "bytes per record in Parquet files of the example consumer"
     yield figure(what, f"{size / records:.0f}")
     question = Question(
@@ -182,28 +196,28 @@ def kept_rows(fleet: Fleet, records: int, batch: int, rounds: int) -> Iterator[R
         lambda: sorted(fleet.query(RECORD_SUMS)),
         lambda: sorted(fleet.clickhouse.rows(clickhouse.RECORD_SUMS)),
     )  # fmt: skip
-    seconds, scanned, same = ask(question, rounds)
-    what = f"sums by firmware over {records:,} kept records, ms"
-    yield pair_row(what, 1e3 * seconds, 1e3 * scanned)
-    rates = [records / seconds, records / scanned]
-    yield pair_row("million kept records read in one second", rates[0] / 1e6, rates[1] / 1e6)
+    seconds, same = ask(question, rounds)
+    yield Pair.of(seconds, 1e3).row(f"sums by firmware over {records:,} kept records, ms")
+    rates = [(records / one, records / other) for one, other in seconds]
+    yield Pair.of(rates, 1e-6).row("million kept records read in one second")
     what = "devices whose month of hourly records is read in one second"
-    yield pair_row(what, *(rate / MONTH for rate in rates))
+    yield Pair.of(rates, 1 / MONTH).row(what)
     yield same_row("same sums over kept records", same=same)
 
 
-def memory_row(fleet: Fleet) -> Row:
-    """Return the megabytes that the server's processes hold, and that ClickHouse added to ours."""
+def memory_row(fleet: Fleet, before: int) -> Row:
+    """Return the megabytes that the server's processes hold, and by which ours has grown."""
     used = 0
     for process, _ in processes(fleet.server):
         rollup = Path(f"/proc/{process}/smaps_rollup").read_text("utf-8")
         used += 1024 * int(rollup.partition("\nPss:")[2].split()[0])
     what = f"memory held at the end, {fleet.devices:,} devices, MB"
-    return pair_row(what, used / 1e6, (resident() - fleet.resident) / 1e6)
+    return Pair.of([(used / 1e6, (resident() - before) / 1e6)]).row(what)
 
 
 def measured(devices: int, batch: int, records: int, rounds: int, memory: str) -> Iterator[Row]:
     """Yield all rows of one size; `records` are kept in full, if any."""
+    before = resident()
     with ExitStack() as stack:
         folder = stack.enter_context(open_folder())
         settings = "max_wal_size = 32GB\ncheckpoint_timeout = 30min\n"
@@ -214,7 +228,18 @@ def measured(devices: int, batch: int, records: int, rounds: int, memory: str) -
         yield from update_rows(fleet, batch, rounds)
         if records:
             yield from kept_rows(fleet, records, batch, rounds)
-        yield memory_row(fleet)
+        yield memory_row(fleet, before)
+
+
+def apart(*values: Any) -> list[Row]:  # noqa: ANN401 - the arguments of `measured`
+    """Measure one size in a process of its own, whose memory holds nothing of another size."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(rows_of, values).result()
+
+
+def rows_of(values: tuple[Any, ...]) -> list[Row]:
+    """Return the rows of `measured`."""
+    return list(measured(*values))
 
 
 def versions() -> dict[str, str]:
@@ -236,7 +261,7 @@ def main() -> None:
         yield figure("load of this machine's two cores before the run", f"{os.getloadavg()[0]:.1f}")
         for devices in sizes:
             extra = records if devices == sizes[-1] else 0
-            yield from measured(devices, batch, extra, ROUNDS, memory)
+            yield from apart(devices, batch, extra, ROUNDS, memory)
 
     libraries = ("psycopg", "pyarrow", "chdb")
     tools = versions()
