@@ -88,10 +88,10 @@ assert drifting[worst].mean() > 0.9
 # 5. The figure.
 # Left: how many were named. Right: the report after the last hour, one dot per device.
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-left.plot(judged, hits, label=f"drifting devices named, of {drifting.sum()}")
-left.plot(judged, false, color="tab:red", label="other devices named")
+left.plot(judged, hits, label=f"drifting, of {drifting.sum()}")
+left.plot(judged, false, color="tab:red", label="other")
 left.axvline(DRIFT_FROM, color="black", linestyle=":", label="drift begins")
-left.set(xlabel="hour", ylabel="devices", xlim=(2, HOURS), ylim=(-1, drifting.sum() + 1))
+left.set(xlabel="hour", ylabel="devices named", xlim=(2, HOURS), ylim=(-1, drifting.sum() + 1))
 left.legend(loc="center right")
 evidence = np.array([device["evidence_bits"] for device in summary["each"]])
 for part, color, label in ((~drifting, "0.6", "other"), (drifting, "tab:blue", "drifting")):

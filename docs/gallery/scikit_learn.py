@@ -75,8 +75,8 @@ assert results["fogged"].error < 1 - right[fogged].mean() - 0.2
 assert first - FOG < 500
 
 # 6. The figure.
-# Above, the risk that a prediction is wrong, what was withheld, and the alarms; fog is shaded.
-# Below, how often the model is right, and how often the monitor accepts.
+# Above, the risk that a prediction is wrong, what was withheld, and the alarms; the bar at the top
+# is the fog. Below, how often the model is right, and how often the monitor accepts.
 fig, (top, bottom) = plt.subplots(2, figsize=(9, 5), height_ratios=(2, 1), layout="constrained")
 trace.plot(ax=top, shifted=fogged)
 for values, name in ((right, "model is right"), (~trace.withheld, "monitor accepts")):
