@@ -10,8 +10,7 @@ before. The rate of false alarms was chosen beforehand, without a threshold on t
 Needs `pip install 'tcuq[fit,plot]'`. The folder `$TCUQ_DATA` must hold the drive-end recordings at
 12 kHz of Case Western Reserve University's bearing data as one file,
 `bearings/bearings_12k_drive_end.npz`. [How to monitor a model without
-classes](../howto/outputs.md) explains the rest; [the notebook](bearing_autoencoder.ipynb) does the
-same step by step.
+classes](../howto/outputs.md) explains the rest.
 """
 
 import os

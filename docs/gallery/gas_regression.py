@@ -11,8 +11,7 @@ until the network and the monitor are fitted again.
 
 Needs `pip install 'tcuq[fit,plot]'`. The folder `$TCUQ_DATA` must hold UCI's Gas Sensor Array Drift
 data as one file, `gas-drift/gas_drift_partial.npz`. [How to monitor a model without
-classes](../howto/outputs.md) explains the rest; [the notebook](gas_regression.ipynb) does the same
-step by step.
+classes](../howto/outputs.md) explains the rest.
 """
 
 import os

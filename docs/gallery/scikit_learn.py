@@ -10,6 +10,9 @@ agrees with a label that is stuck. A model that is broken is the alarm's matter.
 Needs `pip install 'tcuq[fit,plot]'`; the pictures come with scikit-learn.
 """
 
+# 1. The data, and what stands for your recordings.
+# Three parts that share no picture: one trains the model, one is recorded for calibration, one is
+# the field. A meter shows a digit for about eight seconds, and the camera adds noise to each frame.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_digits
@@ -34,19 +37,25 @@ def stream_of(rows, seconds, fog_from=None):
     return frames, digits[shown]
 
 
-# 1. Your model.
+# 2. Your model.
+# Anything with `predict_proba` will do.
 model = MLPClassifier((24,), activation="tanh", max_iter=1000, random_state=0)
 model.fit(pictures[training], digits[training])
 
-# 2. Record it on data like those in the field, and calibrate a monitor. No labels are needed.
+# 3. Record it on data like those in the field, and calibrate a monitor.
+# A *tap* runs the model and records, second by second, its probabilities and the features that its
+# last layer reads. No labels are needed. `alpha` is the share of calibration that asks to be
+# withheld, `budget` the share that may be withheld in the long run.
 normal, _ = stream_of(recorded, 4000)
 calibration = record(open_tap(model), normal, starts=range(0, 4000, 500))  # eight recordings
 profile = tcuq.fit(calibration, alpha=0.1, budget=0.15)
 
-# 3. Run the monitor in the field.
+# 4. Run the monitor in the field.
+# It sees no labels. They are recorded here to compare it with a softmax threshold that accepts as
+# many predictions: the most confident ones.
 FOG = 1500
 frames, truth = stream_of(later, 3000, fog_from=FOG)
-stream = record(open_tap(model), frames, truth)  # labels, to see how right it is
+stream = record(open_tap(model), frames, truth)
 trace = tcuq.Monitor(profile).run(stream)
 
 right = trace.label == stream.labels
@@ -58,11 +67,16 @@ for name, part in (("clear", ~fogged), ("fogged", fogged)):
 first = min(step for step in trace.alarms if step >= FOG)
 print(f"alarm {first - FOG} seconds after the lens fogged up: {trace.alarms[first]}")
 
-# 4. What this page says: fog halves what is accepted, at least, and raises an alarm.
+# 5. What this page says, checked.
+# Fog at least halves what is accepted, and raises an alarm. The errors among what is accepted under
+# fog are fewer than the model makes there.
 assert results["fogged"].coverage < results["clear"].coverage / 2
 assert results["fogged"].error < 1 - right[fogged].mean() - 0.2
 assert first - FOG < 500
 
+# 6. The figure.
+# Above, the risk that a prediction is wrong, what was withheld, and the alarms; the bar at the top
+# is the fog. Below, how often the model is right, and how often the monitor accepts.
 fig, (top, bottom) = plt.subplots(2, figsize=(9, 5), height_ratios=(2, 1), layout="constrained")
 trace.plot(ax=top, shifted=fogged)
 for values, name in ((right, "model is right"), (~trace.withheld, "monitor accepts")):

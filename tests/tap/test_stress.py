@@ -18,7 +18,7 @@ from tcuq.tap.recorder import Tap
 from tcuq.tap.stressing import FAULTS, STRETCH, Sensor
 
 pytestmark = pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
-SHAPES = [(STRETCH, 6), (STRETCH, 20, 3), (STRETCH, 8, 8, 1), (STRETCH, 1)]
+SHAPES = [(STRETCH, 6), (STRETCH, 20, 3), (STRETCH, 8, 8, 1), (STRETCH, 1, 8, 8), (STRETCH, 1)]
 
 
 @pytest.fixture(scope="module")
@@ -39,6 +39,19 @@ def test_faults_keep_the_shape_and_change_values(shape: tuple[int, ...]) -> None
             assert faulty.shape == shape
             assert np.isfinite(faulty).all()
             assert not np.array_equal(faulty, inputs)
+
+
+@pytest.mark.parametrize("shape", [shape for shape in SHAPES if np.prod(shape) > STRETCH])
+def test_no_fault_freezes_a_whole_input(shape: tuple[int, ...]) -> None:
+    """A part of each input still changes from step to step.
+
+    Pictures with their single channel in front, as PyTorch has them, froze as a whole.
+    """
+    inputs = np.random.default_rng(0).normal(3, 2, shape)
+    for fault in FAULTS:
+        if fault is not None:
+            faulty = fault(Sensor(inputs), inputs, 1.0, np.random.default_rng(1))
+            assert (faulty[1:] != faulty[0]).reshape(STRETCH - 1, -1).any(axis=1).all()
 
 
 def test_labels_are_the_clean_predictions(network: tuple[Tap, NDArray[Any]]) -> None:

@@ -23,20 +23,29 @@ SCRIPTS = (
     "scikit_learn", "pytorch_tap", "keras_litert", "wake_word", "sensor_faults", "drifting_fleet",
     "bearing_autoencoder", "gas_regression",
 )  # fmt: skip
-NOTEBOOKS = ("bearing_autoencoder", "gas_regression", "keras_litert")
-SECTION = re.compile(r"^(?=# \d\. )", re.MULTILINE)  # a numbered comment begins a cell
-# Cells one after another, as a kernel runs them, but with a traceback that ends the process.
+NOTEBOOKS = ("scikit_learn", "pytorch_tap", "drifting_fleet")
+SECTION = re.compile(r"^(?=# \d\. )", re.MULTILINE)
+COMMENT = re.compile(r"(?:# .*\n)+")  # of a section: its heading, then its text
+NEEDS = re.compile(r"^Needs `pip install ([^`]+)`.*", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[([^\]]*)\]\((?!https:)[^)]+\)")
+# Cells one after another, as a kernel runs them, but with a traceback that ends the process. The
+# line that installs is IPython's: a kernel's test runner and its 27 packages would add that alone.
 RUN_CELLS = """
 import json, sys
 names = {"__name__": "__main__"}
 for cell in json.load(open(sys.argv[1], encoding="utf-8"))["cells"]:
-    if cell["cell_type"] == "code":
-        exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+    source = "".join(cell["source"])
+    if cell["cell_type"] == "code" and not source.startswith("%pip "):
+        exec(compile(source, cell["id"], "exec"), names)
 """
 NOTE = "<!-- Written by `python -m tools.site.gallery`; edit the script instead. -->"
 INDEX = """
 For anyone who wants to see the monitor at work before reading on. Each page is one script that runs
-in less than a minute on one core, with the figure it draws and the text it prints.
+in less than a minute on one core, with the figure it draws and the text it prints. Three of them
+are notebooks too, for JupyterLab or a hosted service: {}.
+"""
+HOSTED = """
+As a notebook, to upload to a hosted service such as Google Colab: [{0}.ipynb]({0}.ipynb).
 """
 
 
@@ -76,31 +85,52 @@ def code_of(name: str) -> str:
 
 
 def notebook(name: str) -> str:
-    """Return a script as a notebook without outputs: its text, then a cell per section."""
+    """Return a script as a notebook without outputs: its text, the installation, its sections."""
     title, text = described(name)
-    cells: list[dict[str, object]] = [{"cell_type": "markdown", "source": f"# {title}\n\n{text}"}]
-    cells += [
-        {"cell_type": "code", "execution_count": None, "outputs": [], "source": part.strip()}
-        for part in SECTION.split(code_of(name))
-    ]
+    needs = NEEDS.search(text)
+    if needs is None:
+        raise ValueError(f"docs/gallery/{name}.py must say what it needs: `pip install ...`")
+    # No link to a file leads anywhere from a notebook that was uploaded.
+    plain = LINK.sub(r"\1", NEEDS.sub("", text))
+    cells = [_markdown(f"# {title}\n\n{plain}")]
+    cells.append(_code(f"%pip install --quiet {needs[1]}"))
+    before, *sections = SECTION.split(code_of(name))
+    if before:
+        raise ValueError(f"docs/gallery/{name}.py must begin with a numbered comment")
+    for part in sections:
+        comment = COMMENT.match(part)
+        assert comment is not None  # noqa: S101 - a section begins with one; for the type checker
+        heading, *rest = (line.removeprefix("# ") for line in comment[0].splitlines())
+        cells.append(_markdown("\n".join((f"## {heading.removesuffix('.')}", "", *rest))))
+        cells.append(_code(part.removeprefix(comment[0])))
     for number, cell in enumerate(cells):
-        lines = str(cell["source"]).splitlines(keepends=True)
-        cell |= {"id": f"{name}-{number}", "metadata": {}, "source": lines}
+        cell["id"] = f"{name}-{number}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     document = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(document, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
 
+def _markdown(text: str) -> dict[str, object]:
+    lines = text.strip().splitlines(keepends=True)
+    return {"cell_type": "markdown", "metadata": {}, "source": lines}
+
+
+def _code(text: str) -> dict[str, object]:
+    lines = text.strip().splitlines(keepends=True)
+    empty: dict[str, object] = {"execution_count": None, "metadata": {}, "outputs": []}
+    return {"cell_type": "code", "source": lines, **empty}
+
+
 def page(name: str, output: str) -> str:
     """Return a script's page: its text, its figure, what it printed, its code."""
     title, text = described(name)
     code = code_of(name)
-    also = f", [{name}.ipynb]({name}.ipynb)" if name in NOTEBOOKS else ""
+    hosted = HOSTED.format(name) if name in NOTEBOOKS else ""
     return (
         f"{NOTE}\n# {title}\n\n{text}\n\n![{title}: what the script draws]({name}.png)\n\n"
         f"## What it prints\n\n```text\n{output.strip()}\n```\n\n"
-        f"## The script\n\n[{name}.py]({name}.py){also}\n\n```python\n{code}\n```\n"
+        f"## The script\n\n[{name}.py]({name}.py)\n{hosted}\n```python\n{code}\n```\n"
     )
 
 
@@ -113,7 +143,8 @@ def described(name: str) -> tuple[str, str]:
 
 def index() -> str:
     """Return the page that shows every figure with its first paragraph."""
-    parts = [f"{NOTE}\n# Gallery\n{INDEX}"]
+    links = ", ".join(f"[{described(name)[0]}]({name}.ipynb)" for name in NOTEBOOKS)
+    parts = [f"{NOTE}\n# Gallery\n{INDEX.format(links)}"]
     for name in SCRIPTS:
         title, text = described(name)
         first = text.partition("\n\n")[0]

@@ -26,6 +26,8 @@ PAGES = {
 }  # fmt: skip
 GENERATED = ("playground/app.html",)  # by tools.playground.page, into the tree
 FOLDERS = {"docs": "", "fleet/docs": "fleet/", "benchmark/docs": "benchmark/"}
+GITHUB = "https://github.com/"
+HOSTED = "https://colab.research.google.com/github/"  # then the repository, "blob", version, file
 LINK = re.compile(r"(\]\()([^)\s#]+)")
 VERSION = re.compile(r'^__version__ = "(.+)"$', re.MULTILINE)
 
@@ -61,7 +63,7 @@ def build(tree: Path = TREE, address: str | None = None) -> dict[str, str]:
 
 
 def _footer(name: str, place: str, address: str) -> str:
-    """Return a page's last line: this version and all, the page's source, how to change it."""
+    """Return a page's last line: versions, the page's source and editor, its notebook if any."""
     version = VERSION.findall((ROOT / "src/tcuq/version.py").read_text("utf-8"))[0]
 
     def beside(other: str) -> str:
@@ -72,6 +74,10 @@ def _footer(name: str, place: str, address: str) -> str:
         targets["releases"] = f"{address}/releases"
         targets["source of this page"] = f"{address}/blob/v{version}/{name}"
         targets["edit it"] = f"{address}/edit/main/{name}"
+        notebook = PurePosixPath(name).with_suffix(".ipynb")
+        if address.startswith(GITHUB) and (ROOT / notebook).is_file():
+            repository = address.removeprefix(GITHUB)
+            targets["open in Colab"] = f"{HOSTED}{repository}/blob/v{version}/{notebook}"
     else:
         targets["source of this page"] = beside(f"repository/{name}.txt")
         targets["change it"] = beside("CONTRIBUTING.md")

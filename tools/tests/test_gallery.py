@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gallery: every script runs, in time, and shows what its page says."""
 
+import json
 import re
 import subprocess
 import sys
 
 import pytest
 
-from tools.site.gallery import GALLERY, NOTEBOOKS, SCRIPTS, index, notebook, page, run
+from tools.site.gallery import GALLERY, LINK, NOTEBOOKS, SCRIPTS, index, notebook, page, run
 
 CPU_SECONDS = 60
 PNG = b"\x89PNG\r\n"
@@ -44,6 +45,23 @@ def words(output: str) -> list[str]:
 def test_notebook_is_the_script_without_outputs(name: str) -> None:
     """It is current; the test above runs its cells."""
     assert (GALLERY / f"{name}.ipynb").read_text("utf-8") == notebook(name), "run: make gallery"
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_notebook_explains_itself(name: str) -> None:
+    """Its first code installs what it needs; each later cell has a heading; no link needs files."""
+    text, install, *rest = json.loads(notebook(name))["cells"]
+    assert install["source"][0].startswith("%pip install ")
+    assert [cell["cell_type"] for cell in rest] == ["markdown", "code"] * (len(rest) // 2)
+    headings = [cell["source"][0] for cell in rest[::2]]
+    assert all(heading.startswith(f"## {n}. ") for n, heading in enumerate(headings, 1))
+    for cell in (text, *rest[::2]):
+        assert not LINK.search("".join(cell["source"]))
+
+
+def test_only_the_notebooks_of_the_list_are_kept() -> None:
+    """No notebook stays behind that no test runs."""
+    assert {path.stem for path in GALLERY.glob("*.ipynb")} == set(NOTEBOOKS)
 
 
 def test_a_script_says_that_it_needs_data(monkeypatch: pytest.MonkeyPatch) -> None:

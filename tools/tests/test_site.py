@@ -63,3 +63,15 @@ def test_every_page_ends_with_its_version_source_and_editor(tmp_path: Path) -> N
         assert last.startswith(f"tcuq {tcuq.__version__} · [all versions](../CHANGELOG.md) · ")
         assert source in last
         assert ("[edit it](https://host/a/edit/main/docs/howto/plan.md)" in last) == bool(address)
+
+
+def test_a_page_with_a_notebook_opens_it_in_a_hosted_service(tmp_path: Path) -> None:
+    """Colab reads public repositories of GitHub; without one no address is invented."""
+    notebook = f"/me/mine/blob/v{tcuq.__version__}/docs/gallery/scikit_learn.ipynb"
+    for address, opens in (("", False), ("https://github.com/me/mine", True)):
+        build(tmp_path, address)
+        pages = {name: (tmp_path / f"gallery/{name}.md") for name in ("scikit_learn", "wake_word")}
+        last = {name: page.read_text("utf-8").splitlines()[-1] for name, page in pages.items()}
+        colab = f"[open in Colab](https://colab.research.google.com/github{notebook})"
+        assert (colab in last["scikit_learn"]) == opens
+        assert "colab" not in last["wake_word"]

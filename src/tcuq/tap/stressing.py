@@ -59,10 +59,13 @@ def _clipping(sensor: Sensor, inputs: Floats, strength: float, _: np.random.Gene
 
 def _freezing(_: Sensor, inputs: Floats, strength: float, rng: np.random.Generator) -> Floats:
     # A part of each input stays that of the first step: one that is stale as a whole looks healthy.
-    frozen = max(1, round(0.7 * strength * inputs.shape[1]))
-    begin = rng.integers(inputs.shape[1] - frozen + 1)
+    # A single channel in front, as in (steps, 1, height, width), has no part: its rows freeze.
+    axis = next((a for a in range(1, inputs.ndim) if inputs.shape[a] > 1), 1)
+    frozen = max(1, round(0.7 * strength * inputs.shape[axis]))
+    begin = rng.integers(inputs.shape[axis] - frozen + 1)
+    part = (slice(None),) * axis + (slice(begin, begin + frozen),)
     stale = inputs.copy()
-    stale[:, begin : begin + frozen] = inputs[0, begin : begin + frozen]
+    stale[part] = inputs[:1][part]
     return stale
 
 
