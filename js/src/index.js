@@ -190,6 +190,8 @@ export class Monitor {
       throw new TcuqError(`${name} must be numbers in a flat array, got ${array === null ? "null" : typeof array}`);
     };
     let first = asTyped(posteriors, "posteriors", [...ITEMS.keys()]);
+    const steps = first.length / classes;
+    if (!Number.isInteger(steps)) throw new TcuqError(`posteriors must be rows of ${classes}, got ${first.length} numbers`);
     let wide = width === 0 ? null : asTyped(features, "features", [Int8Array, Float32Array, Float64Array]);
     const quantised = first instanceof Uint8Array;
     if (wide !== null && (wide instanceof Int8Array) !== quantised) {
@@ -199,8 +201,6 @@ export class Monitor {
       first = Float64Array.from(first);
       wide = Float64Array.from(wide);
     }
-    const steps = first.length / classes;
-    if (!Number.isInteger(steps)) throw new TcuqError(`posteriors must be rows of ${classes}, got ${first.length} numbers`);
     if (wide !== null && wide.length !== steps * width) throw new TcuqError(`features must be ${steps} rows of ${width}, got ${wide.length} numbers`);
     const given = health === null || statistics === 0 ? null : health instanceof Int16Array ? health : healthIntegers(health);
     if (given !== null && given.length !== steps * statistics) throw new TcuqError(`health must be ${steps} rows of ${statistics}, got ${given.length} numbers`);

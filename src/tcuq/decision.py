@@ -115,9 +115,9 @@ class Trace(_HealthNames):
     >>> from tcuq.monitor import Monitor
     >>> trace = Monitor(demo_profile()).run(demo_stream("fault_clipping"))
     >>> trace
-    Trace(1,920 steps: 1,145 accept, 293 abstain, 482 denied; 9 alarms)
+    Trace(1,920 steps: 1,169 accept, 293 abstain, 458 denied; 9 alarms)
     >>> next(iter(trace.meanings.items()))
-    (447, 'The microphone level rose to more than 100 times.')
+    (423, 'The microphone level rose to 83 times.')
     """
 
     label: NDArray[np.int32]

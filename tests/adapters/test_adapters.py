@@ -101,7 +101,7 @@ def test_calls_out_of_order_are_refused() -> None:
     classifier = MonitoredClassifier(LogisticRegression()).fit(inputs, names)
     with pytest.raises(NotFittedError, match="calibrate"):
         classifier.predict_or_abstain(inputs)
-    classifier.calibrate(recorded(4000, 7)[0], starts=range(0, 4000, 500))
+    classifier.calibrate(recorded(8000, 7)[0], starts=range(0, 8000, 500))
     assert set(classifier.predict_or_abstain(inputs)) <= {"sit", "walk", "run", "withheld"}
     classifier.reject_label = -1
     with pytest.raises(InputError, match="reject_label must have the type"):

@@ -54,7 +54,7 @@ def test_snapshots_of_another_profile_or_version_are_refused(stream: tcuq.Stream
     assert len(monitor.snapshot()) != len(other.snapshot())
     monitor.run(stream.posteriors[:100], stream.features[:100])  # type: ignore[index]
     before = monitor.snapshot()
-    with pytest.raises(SnapshotError, match="snapshot of another profile"):
+    with pytest.raises(SnapshotError, match="of another profile or device"):
         monitor.restore(other.snapshot())
     assert monitor.snapshot() == before
     snapshot = bytearray(Monitor(demo_profile()).snapshot())

@@ -61,7 +61,7 @@ def test_every_figure_names_its_source(saved: str, output_of: Command) -> None:
     assert "flash from the measured table, error on 10 random profiles < 0.5%" in text
     assert NOTE in text
     assert "recommended preset on the demo streams" in text
-    assert "10 classes, 32 features, 3 lags, 7 score terms" in text
+    assert "10 classes, 32 features, 1 lag, 7 score terms" in text
     assert "-mcpu=cortex-m4 -mthumb -mfloat-abi=soft -Os" in text
 
 

@@ -81,13 +81,13 @@ def test_c_of_the_page_decides_as_the_host(page: dict[str, Any], tmp_path: Path)
 
 
 def test_profiles_without_health_have_no_sample_files(page: dict[str, Any]) -> None:
-    """`tcuq_health.c` is exported with health, and only then."""
+    """The samples' interface is exported with health, and only then."""
     field = page["field"]
     bare = tcuq.Stream(page["calibration"].posteriors, starts=range(0, 8000, 1000))
     tcuq.fit(bare).save("bare.json")
     assert main(["export", "bare.json", "-o", "bare", "--for", "c"]) == 0
     assert main(["export", "monitor.json", "-o", "firmware", "--for", "c"]) == 0
     assert field.health is not None
-    assert not Path("bare/src/tcuq_health.c").exists()
-    assert Path("firmware/src/tcuq_health.c").is_file()
+    assert not Path("bare/src/tcuq_health.h").exists()
+    assert Path("firmware/src/tcuq_health.h").is_file()
     assert Path("firmware/src/tcuq_health.h").is_file()

@@ -229,7 +229,7 @@ def test_the_command_writes_a_blob(
     assert (tmp_path / "new.blob").read_bytes() == blob_of(profile, 3)
     assert (facts["number"], facts["profile"]) == (3, profile.sha256)
     output_of(*words, "-o", tmp_path / "out", "--ota")
-    assert (tmp_path / "out/src/tcuq_slots.c").is_file()
+    assert (tmp_path / "out/src/tcuq_slots.h").is_file()
 
 
 def test_what_is_missing_is_named(saved: str, tmp_path: Path, refusal: Callable[..., str]) -> None:

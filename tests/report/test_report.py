@@ -16,6 +16,7 @@ import tcuq
 from tcuq.cli import main
 from tcuq.demo import demo_stream
 from tcuq.errors import InputError
+from tcuq.firmware.footprint import WORD
 from tcuq.firmware.header import size_of
 from tcuq.monitor import Monitor
 from tcuq.profile.settings import RISK_LEVELS
@@ -208,11 +209,11 @@ def test_alarms_and_input_health_are_shown(pages: Callable[[str], Path]) -> None
 
 
 def test_ram_is_the_engines(profile: tcuq.Profile) -> None:
-    """The parts add up to the device's storage and the monitor that points at it."""
+    """The parts, each from a word on, add up to the device's storage and what points at it."""
     storage = Monitor(profile)._engine.storage_bytes  # noqa: SLF001 - the same number, from C
-    ram = storage + size_of("tcuq_monitor")[0]
-    assert sum(size for _, size in ram_parts(profile)) == ram
-    assert f"{ram} bytes" in costs(profile).values()
+    parts = [size for _, size in ram_parts(profile)]
+    assert 0 <= sum(parts) - storage - size_of("tcuq_monitor")[0] < WORD * len(parts)
+    assert f"{sum(parts)} bytes" in costs(profile).values()
 
 
 def test_page_is_self_contained(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:

@@ -16,6 +16,7 @@ from tcuq.monitor import Monitor
 from tcuq.reports import report
 from tcuq.stages.budget import Outcome
 from tests.fixtures.browser import DESK, PHONE, axe_faults, load_seconds, opened
+from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.healthy_streams import ROUGH
 
 KINDS = (
@@ -185,7 +186,7 @@ def test_long_stream_loads_fast_and_is_small(
     browser: Browser, tmp_path: Path, synthetic: Callable[..., tcuq.Stream]
 ) -> None:
     """200,000 steps: at most 2 MB, drawn in 2 seconds of all processes' CPU time."""
-    profile = tcuq.fit(synthetic(5000, starts=[2500]))
+    profile = quiet_fit(synthetic(5000, starts=[2500]))
     stream = synthetic(200_000, seed=1, shifted=np.arange(200_000) >= 150_000)
     path = tmp_path / "long.html"
     path.write_text(report({"a": profile}, stream, rounds=0), "utf-8")

@@ -24,14 +24,14 @@ def move(page: Page, slider: str, place: int) -> None:
     """Move a slider as its user does, and wait until the page has run again."""
     runs = page.evaluate("document.documentElement.dataset.runs")
     page.locator(f"#{slider}").fill(str(place))
-    page.wait_for_function("runs => document.documentElement.dataset.runs > runs", arg=runs)
+    page.wait_for_function("runs => document.documentElement.dataset.runs !== runs", arg=runs)
 
 
 def choose(page: Page, select: str, name: str) -> None:
     """Choose an entry of a list, and wait until the page has run again."""
     runs = page.evaluate("document.documentElement.dataset.runs")
     page.select_option(f"#{select}", name)
-    page.wait_for_function("runs => document.documentElement.dataset.runs > runs", arg=runs)
+    page.wait_for_function("runs => document.documentElement.dataset.runs !== runs", arg=runs)
 
 
 def saved(page: Page, folder: Path) -> tuple[Path, Path, Path]:

@@ -184,10 +184,8 @@ class StepInstructions:
     @property
     def size(self) -> str:
         """The size of the standard profile in words."""
-        return (
-            f"{self.classes} classes, {self.features} features, {self.lags} lags,"
-            f" {self.terms} score terms"
-        )
+        lags = "1 lag" if self.lags == 1 else f"{self.lags} lags"
+        return f"{self.classes} classes, {self.features} features, {lags}, {self.terms} score terms"
 
 
 def nearest_instructions(

@@ -79,7 +79,7 @@ def one_file(files: Mapping[str, str], build: str, version: str) -> dict[str, st
     status = f'#include "{STATUS}"\n'
     header = public[HEADER].replace(status, _inner(public.pop(STATUS)))
     public[HEADER] = header.replace(GUARD, GUARD + "\n" + _inner(build), 1)
-    hot = [f"tcuq_{name}.c" for name in HOT]
+    hot = [name for name in (f"tcuq_{stage}.c" for stage in HOT) if name in sources]
     rest = sorted(set(sources) - set(hot), key=lambda name: (_extra(name), name))
     copied: set[str] = set()
     parts = [
