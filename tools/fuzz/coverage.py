@@ -16,6 +16,7 @@ from tools.fuzz.fuzzers import BY_HAND, DSP, HERE, without_assembly
 
 COUNTING = ("-std=c99", "-O0", "-fprofile-instr-generate", "-fcoverage-mapping")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+UPLINK = "-DTCUQ_WITH_UPLINK=1"  # the texts of its statuses
 Decision = tuple[str, int, int]  # file, line, column
 
 
@@ -127,7 +128,7 @@ def runtime_lines(folder: Path, corpora: Sequence[Path], runtime: Path = RUNTIME
     plain = sorted(runtime.glob("tcuq*.c"))
     dsp = without_assembly(runtime, folder)
     builds = (
-        runtime_build(runtime, plain),
+        runtime_build(runtime, plain, UPLINK),
         runtime_build(runtime, plain, *ALONE),
         runtime_build(folder, dsp, *DSP),
     )
@@ -142,7 +143,8 @@ def runtime_lines(folder: Path, corpora: Sequence[Path], runtime: Path = RUNTIME
 
 def runtime_conditions(corpora: Sequence[Path], runtime: Path = RUNTIME) -> Conditions:
     """Measure the branches and conditions of the runtime in plain C."""
-    return runtime_build(runtime, sorted(runtime.glob("tcuq*.c"))).conditions(corpora, ALONE)
+    plain = sorted(runtime.glob("tcuq*.c"))
+    return runtime_build(runtime, plain, UPLINK).conditions(corpora, ALONE)
 
 
 def not_code(runtime: Path) -> Iterator[str]:

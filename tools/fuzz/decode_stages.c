@@ -78,6 +78,18 @@ static void make_curve(subject *made, tcuq_term *t, bytes *in)
     t->bits_q10 = (made->null == P_BITS) ? NULL : bits;
 }
 
+/* Equal tables are one, as in an exported profile. */
+static void share_curve(tcuq_term *t, const tcuq_term *before)
+{
+    const size_t count = t->point_count;
+    if ((t->points != NULL) && (t->bits_q10 != NULL) && (before->points != NULL) && (before->bits_q10 != NULL) &&
+        (before->point_count == t->point_count) && (memcmp(t->points, before->points, count * sizeof *t->points) == 0) &&
+        (memcmp(t->bits_q10, before->bits_q10, count * sizeof *t->bits_q10) == 0)) {
+        t->points = before->points;
+        t->bits_q10 = before->bits_q10;
+    }
+}
+
 void make_terms(subject *made, bytes *in)
 {
     tcuq_profile *p = &made->profile;
@@ -106,6 +118,9 @@ void make_terms(subject *made, bytes *in)
             }
         }
         make_curve(made, t, in);
+        if (i != 0u) {
+            share_curve(t, &terms[i - 1u]);
+        }
     }
     p->terms = (made->null == P_TERMS) ? NULL : terms;
 }

@@ -211,6 +211,7 @@ static void operate(fuzz_case *on, bytes *in)
         op_small_buffer(on, in);
         MUST(tcuq_strerror((tcuq_status)(int32_t)take32(in))[0] != '\0');
         MUST(tcuq_strerror((tcuq_status)INT32_MAX)[0] == 'u');
+        MUST(tcuq_strerror((tcuq_status)1)[0] != '\0');
         break;
     }
 }
