@@ -58,6 +58,7 @@ def test_timeline_is_drawn_before_the_first_frame(
     page = context.new_page()
     page.add_init_script("window.requestAnimationFrame = () => 0")
     page.goto(pages("shifted").resolve().as_uri())
+    page.locator("html[data-ready]").wait_for(state="attached")
     painted = page.evaluate(
         "[...document.querySelectorAll('canvas')].map((one) => one.getContext('2d')"
         ".getImageData(0, 0, one.width, one.height).data.some((value) => value > 0))"

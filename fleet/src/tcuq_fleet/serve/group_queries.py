@@ -102,13 +102,15 @@ FROM site_counts JOIN sites USING (site) WHERE name = %(site)s
 _SINGLE_GROUPS: LiteralString = (
     _GROUPS
     + " AND num_nonnulls(profile, firmware, groups.site) = 1"
-    + " ORDER BY named DESC, drifted DESC, groups.devices DESC LIMIT %(limit)s"
+    + " ORDER BY named DESC, drifted DESC, groups.devices DESC, profile, firmware, site, owner"
+    + " LIMIT %(limit)s"
 )
 _COHORTS: LiteralString = (
     _GROUPS
     + " AND num_nonnulls(profile, firmware, groups.site) = 3"
     + IN_GROUP
-    + " ORDER BY named DESC, drifted DESC, evidence DESC, discovered DESC LIMIT %(limit)s"
+    + " ORDER BY named DESC, drifted DESC, evidence DESC, discovered DESC, profile, firmware, site,"
+    " owner LIMIT %(limit)s"
 )
 _RELEASES: LiteralString = """
 SELECT DISTINCT profile, firmware FROM hours WHERE hour > now() - interval '7 days'

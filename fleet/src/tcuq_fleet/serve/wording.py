@@ -15,7 +15,7 @@ from tcuq_fleet.serve.identifiers import Group
 
 USUAL_STEPS = 3600  # per hour, of a device that decides every second
 # Of the estimated accuracy, as results/failures.json has it.
-ESTIMATE_ERROR_POINTS = 12.5
+ESTIMATE_ERROR_POINTS = 12.3
 ESTIMATE_ERROR = f"mean error {ESTIMATE_ERROR_POINTS:g} points under faults"
 MIN_EPOCHS, MIN_ABSTENTIONS = 3, 20  # for a comparison with earlier epochs
 _THOUSANDS = ((1e12, "trillion"), (1e9, "billion"), (1e6, "million"))
