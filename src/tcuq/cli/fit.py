@@ -59,8 +59,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what becomes of a prediction that the budget denies, default withhold",
         choices=("use", "withhold"),
     )
-    add("--lags", "past steps to compare with, comma-separated, default 3", type=parse_lags)
-    add("--dimensions", "most features that are looked at, default 24", type=int)
+    add(
+        "--lags",
+        "past steps to compare with, comma-separated, default 3; for the paper's score 1,2,4",
+        type=parse_lags,
+    )
+    add(
+        "--dimensions",
+        "most features that are looked at, default 24; for the paper's score 32",
+        type=int,
+    )
     add(
         "--novelty",
         "compute the novelty of each decision; default: as in the preset",
