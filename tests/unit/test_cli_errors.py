@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -54,6 +55,27 @@ def test_bad_usage_is_2(capsys: pytest.CaptureFixture[str]) -> None:
             main(arguments)
         assert caught.value.code == 2
         assert capsys.readouterr().err.startswith("usage: tcuq")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["fit", "--lags"],
+        ["tune", "--ram"],
+        ["record", "--health-groups"],
+        ["export", "--feature-codes"],
+        ["export", "--device"],
+        ["export", "--product"],
+    ],
+)
+def test_an_argument_is_refused_by_its_rule(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A refused argument names its option, the rule and the value, and no function of ours."""
+    with pytest.raises(SystemExit):
+        main([*words, "?"])
+    refusal = capsys.readouterr().err.splitlines()[-1]
+    assert re.search(rf"argument {words[1]}\S*: must be [\w ,.:-]+, got '\?'$", refusal)
 
 
 @pytest.mark.parametrize(

@@ -79,22 +79,36 @@ def parameter_texts(kind: type) -> dict[str, str]:
     return {name: text[0].lower() + text[1:] for name, text in texts.items()}
 
 
-def parse_lags(text: str) -> tuple[int, ...]:
-    """Comma-separated lags, such as 1,2,4."""
+def parsed_as(what: str, parse: Callable[[str], object]) -> Callable[[str], object]:
+    """Return `parse` for an argument that must be ``what``; it refuses text by a ValueError."""
+
+    def parsed(text: str) -> object:
+        try:
+            return parse(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be {what}, got {text[:40]!r}") from None
+
+    return parsed
+
+
+def _lags(text: str) -> tuple[int, ...]:
     return tuple(int(lag) for lag in text.split(","))
 
 
-def parse_groups(text: str) -> tuple[tuple[int, ...], ...]:
-    """Groups of channels, such as 0,1,2:3,4,5."""
-    return tuple(tuple(int(channel) for channel in group.split(",")) for group in text.split(":"))
+def _groups(text: str) -> tuple[tuple[int, ...], ...]:
+    return tuple(_lags(group) for group in text.split(":"))
 
 
-def parse_bytes(text: str) -> int:
-    """A size in bytes, such as 180K."""
+def _bytes(text: str) -> int:
     match = SIZE.fullmatch(text.strip())
     if match is None:
-        raise argparse.ArgumentTypeError(f"must be a size such as 180K, got {text[:40]!r}")
+        raise ValueError(text)
     return round(float(match[1]) * UNITS[match[2].lower()])
+
+
+parse_lags = parsed_as("steps such as 1,2,4", _lags)
+parse_groups = parsed_as("groups of channels such as 0,1,2:3,4,5", _groups)
+parse_bytes = parsed_as("a size such as 180K", _bytes)
 
 
 def paths_by_name(paths: list[str]) -> dict[str, str]:

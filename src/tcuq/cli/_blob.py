@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tcuq.cli._arguments import adder
+from tcuq.cli._arguments import adder, parsed_as
 from tcuq.cli.output import print_result
 from tcuq.errors import ExportError
 from tcuq.files import atomic_write
@@ -28,10 +28,19 @@ def add_blob_arguments(parser: argparse.ArgumentParser) -> None:
     add("--number", "number of the blob, higher than that of any earlier blob", type=int)
     add("--key", "file with a private key in PEM, or one device's key in hexadecimal digits")
     add("--master", "file with a master key in hexadecimal digits: sign by keys derived from it")
-    add("--device", "device to derive a key for, 16 hexadecimal digits", type=_parse_device)
+    add(
+        "--device",
+        "device to derive a key for, 16 hexadecimal digits",
+        type=parsed_as("16 hexadecimal digits", _device),
+    )
     add("--devices", "file with one device per line; --blob then has {device} in its name")
     add("--key-number", "number of the key or master, 0 (default) to 255", type=int, default=0)
-    add("--product", "product that the blob is for, default 0", type=_parse_integer, default=0)
+    add(
+        "--product",
+        "product that the blob is for, default 0",
+        type=parsed_as("a whole number", _integer),
+        default=0,
+    )
     add("--expires", "day from which no device activates the blob", metavar="YYYY-MM-DD")
 
 
@@ -81,7 +90,7 @@ def _devices(args: argparse.Namespace) -> list[int]:
     if PLACE not in args.blob:
         raise ExportError(f"--blob must have {PLACE} in its name to write one file per device")
     try:
-        devices = [_parse_device(line) for line in Path(args.devices).read_text("ascii").split()]
+        devices = [_device(line) for line in Path(args.devices).read_text("ascii").split()]
     except ValueError as error:
         raise ExportError(f"{args.devices}: {error}") from None
     if not devices:
@@ -114,13 +123,13 @@ def _hexadecimal(path: str, content: bytes) -> bytes:
         raise ExportError(f"{path} must hold hexadecimal digits, at least 32") from None
 
 
-def _parse_device(text: str) -> int:
+def _device(text: str) -> int:
     if len(text) != 16:
         raise ValueError(f"a device must have 16 hexadecimal digits, got {text[:20]!r}")
     return int(text, 16)
 
 
-def _parse_integer(text: str) -> int:
+def _integer(text: str) -> int:
     return int(text, 0)
 
 

@@ -3,7 +3,7 @@
 
 import argparse
 
-from tcuq.cli._arguments import add_without_telemetry, adder
+from tcuq.cli._arguments import add_without_telemetry, adder, parsed_as
 from tcuq.cli._blob import add_blob_arguments, write_blobs
 from tcuq.cli.output import print_result
 from tcuq.errors import ExportError
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--feature-codes",
         "scale and zero point of the network's int8 features: add a table that converts them",
-        type=_parse_codes,
+        type=parsed_as("a scale and a zero point such as 0.05,-3", _codes),
         metavar="SCALE,ZERO",
     )
 
@@ -85,6 +85,6 @@ def run(args: argparse.Namespace) -> None:
     print_result(args, facts, f"{text}; yours to change: {yours}" if yours else text)
 
 
-def _parse_codes(text: str) -> tuple[float, int]:
+def _codes(text: str) -> tuple[float, int]:
     scale, _, zero_point = text.partition(",")
     return float(scale), int(zero_point)
