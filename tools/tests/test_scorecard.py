@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from results.result import ROOT
-from results.scorecard import complaints, last_release
+from results.scorecard import complaints, last_release, with_figures
 
 
 def result(date: str) -> dict[str, Any]:
@@ -27,3 +27,12 @@ def test_release_without_a_date_does_not_count() -> None:
     assert last_release("## [0.3.0] - unreleased\n\n## [0.2.0] - 2027-01-02\n") == "2027-01-02"
     with pytest.raises(ValueError, match="must have a release with a date"):
         last_release("## [0.3.0] - unreleased\n")
+
+
+def test_figures_of_documents_are_those_of_one_row_alone() -> None:
+    """A quote is renewed when one row has its name; else it stays, and the check names it."""
+    rows = [{"what": "delay, speech", "measured": "52"}, {"what": "delay, gas", "measured": "90"}]
+    documents = {"alarm": result("2026-11-19") | {"rows": rows}}
+    quote = "<!-- figure: alarm / {} -->{}<!-- /figure -->".format
+    assert with_figures(quote("delay, speech", "50"), documents) == quote("delay, speech", "52")
+    assert with_figures(quote("delay", "50"), documents) == quote("delay", "50")
