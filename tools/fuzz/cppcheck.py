@@ -17,6 +17,7 @@ from typing import TypedDict
 
 from tests.fixtures.firmware.toolchain import OTA, RUNTIME, UPLINK, ToolError, run
 
+FOLDERS = (RUNTIME, UPLINK, OTA)
 DEVIATIONS = Path(__file__).resolve().parent / "misra.toml"
 # gcc or clang, the same for a CPU with DSP instructions, and any other compiler.
 CONFIGURATIONS = (
@@ -35,11 +36,11 @@ class Deviation(TypedDict):
     count: int
 
 
-def _cppcheck(runtime: Path, options: Sequence[str]) -> str:
+def _cppcheck(folders: Sequence[Path], options: Sequence[str]) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         output = folder / "found.txt"
-        sources = _without_contracts(runtime, folder)
+        sources = _without_contracts(folders, folder)
         command: list[str | Path] = [
             "cppcheck", "--std=c99", "--quiet", f"--output-file={output}",
             f"--cppcheck-build-dir={folder}", *options, *sources,
@@ -52,30 +53,30 @@ def _cppcheck(runtime: Path, options: Sequence[str]) -> str:
         return output.read_text("utf-8")
 
 
-def _without_contracts(runtime: Path, folder: Path) -> list[Path]:
+def _without_contracts(folders: Sequence[Path], folder: Path) -> list[Path]:
     """Return a copy of what compilers see: contracts are the prover's."""
-    for path in (path for part in (runtime, UPLINK, OTA) for path in part.glob("tcuq*.[ch]")):
+    for path in (path for part in folders for path in part.glob("tcuq*.[ch]")):
         if not path.name.startswith("tcuq_acsl"):
             text = CONTRACTS.sub(lambda match: "\n" * match[0].count("\n"), path.read_text("utf-8"))
             (folder / path.name).write_text(text, "utf-8")
     return sorted(folder.glob("tcuq*.c"))
 
 
-def violations(runtime: Path = RUNTIME) -> dict[str, list[str]]:
+def violations(folders: Sequence[Path] = FOLDERS) -> dict[str, list[str]]:
     """Return the places (file:line) that break each rule."""
     places: dict[str, dict[str, None]] = {}
     for defined in CONFIGURATIONS:
         options = ("--addon=misra", "--template={file}:{line}:{column}:{id}", *defined)
-        for name, line, rule in VIOLATION.findall(_cppcheck(runtime, options)):
+        for name, line, rule in VIOLATION.findall(_cppcheck(folders, options)):
             places.setdefault(rule, {})[f"{Path(name).name}:{line}"] = None
     return {rule: list(lines) for rule, lines in places.items()}
 
 
-def plain_findings(runtime: Path = RUNTIME) -> str:
+def plain_findings(folders: Sequence[Path] = FOLDERS) -> str:
     """Return what cppcheck itself reports, empty if nothing."""
     options = ("--enable=warning,portability,performance", "--error-exitcode=1", "--max-configs=64")
     try:
-        return _cppcheck(runtime, options)
+        return _cppcheck(folders, options)
     except ToolError as error:
         return str(error)
 
@@ -119,13 +120,11 @@ def main() -> None:
     """Check all; fail if anything is found that is not listed, or listed and not found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--update", action="store_true", help="write the counts anew")
-    parser.add_argument("--runtime", type=Path, default=RUNTIME, help="another copy of the runtime")
     args = parser.parse_args()
-    runtime = args.runtime.resolve()
-    broken = violations(runtime)
+    broken = violations()
     if args.update:
         update(broken)
-    problems = [*filter(None, [plain_findings(runtime)]), *complaints(broken, deviations())]
+    problems = [*filter(None, [plain_findings()]), *complaints(broken, deviations())]
     places = sum(len(where) for where in broken.values())
     print("\n".join(problems) or f"cppcheck finds nothing; {places} listed deviations from MISRA")
     sys.exit(1 if problems else 0)

@@ -191,11 +191,19 @@ def _divided(text: str) -> tuple[str, list[str]]:
 
 
 def prove(
-    source: str, environment: dict[str, str], *, package: Path = PACKAGE, only: Sequence[str] = ()
+    source: str,
+    environment: dict[str, str],
+    *,
+    package: Path = PACKAGE,
+    only: Sequence[str] = (),
+    limit: int | None = None,
 ) -> Proof:
-    """Prove every goal of a source, or of some of its functions."""
+    """Prove every goal of a source, or of some of its functions, by the source's limit or another.
+
+    `limit` is in seconds, for each goal and prover.
+    """
     ANSWERS.mkdir(parents=True, exist_ok=True)
-    command = [*COMMAND, "-wp-timeout", seconds(source), "-wp-cache", "update",
+    command = [*COMMAND, "-wp-timeout", str(limit or seconds(source)), "-wp-cache", "update",
                "-wp-cache-dir", str(ANSWERS), *_input(source, package)]  # fmt: skip
     printed = [
         _run([*command, *options], environment=environment)
@@ -228,9 +236,9 @@ def _input(source: str, package: Path) -> Iterator[str]:
     yield str(locate(unit, package))
 
 
-def seconds(source: str) -> str:
+def seconds(source: str) -> int:
     """Return the limit for each goal of a source and each prover."""
-    return str(MORE_SECONDS.get(source, SECONDS))
+    return MORE_SECONDS.get(source, SECONDS)
 
 
 def runs(source: str, *, package: Path = PACKAGE, only: Sequence[str] = ()) -> Iterator[list[str]]:
