@@ -7,10 +7,12 @@ import tomllib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tcuq.telemetry import SIZES
 from tools.lint.files import ROOT, name_of
 from tools.site.tree import GENERATED
 
 LINK = re.compile(r"\]\(([^)\s#]+)")
+RECORD = re.compile(r"(\d+)-byte \[?record|record (?:is|has) (\d+) bytes")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 TABLE = "| layer (imports point down) | modules |\n|---|---|\n"
 ENTRY = re.compile(r"^::: (\S+)\n((?:    .*\n)*)", re.MULTILINE)
@@ -50,6 +52,7 @@ def violations(files: Iterable[Path]) -> Iterator[str]:
         if path.suffix == ".md":
             text = path.read_text("utf-8")
             yield from broken_links(path, text)
+            yield from other_records(path, text)
             most = MOST_LINES.get(name_of(path))
             if most is not None and len(text.splitlines()) > most:
                 yield f"{name_of(path)}: has {len(text.splitlines())} lines, more than {most}"
@@ -67,6 +70,14 @@ def broken_links(path: Path, text: str) -> Iterator[str]:
             continue
         if not (path.parent / target).exists() and target not in GENERATED:
             yield f"{name_of(path)}: links to {target}, which does not exist"
+
+
+def other_records(path: Path, text: str) -> Iterator[str]:
+    """Yield sizes of a telemetry record that no version of it has."""
+    for number in (int(a or b) for a, b in RECORD.findall(text)):
+        if number not in SIZES.values():
+            sizes = " or ".join(map(str, SIZES.values()))
+            yield f"{name_of(path)}: a record has {sizes} bytes, not {number}"
 
 
 def layers() -> Iterator[str]:

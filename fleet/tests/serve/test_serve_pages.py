@@ -42,7 +42,7 @@ def text_of(page: str) -> str:
             "Firmware 1.8.0 is unlike calibration .* Next: If these inputs are right",
         ),
         ("/alarms?kind=changed", "changed: its confidence fell .* Next: Look at the device"),
-        ("/changed", "its confidence fell"),
+        ("/changed", "Its confidence fell"),
         ("/alarms?kind=silent", "stopped reporting"),
     ],
 )

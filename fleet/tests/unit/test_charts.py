@@ -102,6 +102,12 @@ def test_charts_of_epochs_mark_reboots_and_limits() -> None:
     assert len(charts.risk(epochs(1)).areas) == BINS - 1
 
 
+def test_epochs_that_count_from_zero_again_are_named_from_least_to_most() -> None:
+    """A device that lost its flash: epochs 5 to 8, then 0."""
+    after = [*epochs(9)[5:], epochs(1)[0]]
+    assert charts.risk(after).x.label == "epochs 0 to 8, by time stored, UTC"
+
+
 def test_the_page_uses_only_colours_that_exist() -> None:
     """Every colour variable of the style sheet is defined in it or in the charts'."""
     text = resources.files("tcuq_fleet.serve").joinpath("static/fleet.css").read_text("utf-8")

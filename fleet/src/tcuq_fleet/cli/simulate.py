@@ -15,7 +15,9 @@ from tcuq_fleet.simulate.options import DeliveryOptions, DeviceOptions
 class Simulate(DeliveryOptions, DeviceOptions, BrokerOptions, Command):
     """Simulate devices that run the real firmware code."""
 
-    example: ClassVar[str] = "simulate --devices 2000 --drift 5% --hour-s 1 --hours 100"
+    example: ClassVar[str] = (
+        "simulate --devices 2000 --drift 5% --drift-from 96 --hour-s 1 --hours 180"
+    )
 
     truth: str | None = Field(
         None, description=".npz file for the counters that the store must hold at the end"

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from tcuq_fleet.cli.configuration import Command
 from tcuq_fleet.cli.options import PASSWORD_FILE, DatabaseUrl, Port, stop_on_signal
+from tcuq_fleet.cli.simulate import Simulate
 
 
 class Up(Command):
@@ -44,7 +45,7 @@ class Up(Command):
             supervisor.start()
             dashboard = f"http://127.0.0.1:{ports.dashboard}"
             broker = self.broker or f"mqtt://127.0.0.1:{ports.broker}"
-            simulate = f"tcuq fleet simulate --broker {broker} --devices 2000 --drift 5% --hour-s 1"
+            simulate = f"tcuq fleet {Simulate.example} --broker {broker}"
             self.print_result(
                 {"dashboard": dashboard, "broker": broker, "folder": str(supervisor.folder)},
                 f"dashboard  {dashboard}\nbroker     {broker}\nfolder     {supervisor.folder}\n"

@@ -239,7 +239,8 @@ def _epoch_chart(title: str, epochs: Sequence[Epoch], y: Axis) -> Chart:
         (i + 0.5, f"{epochs[i].stored.astimezone(UTC):{'%-d %b' if days else '%H:%M'}}")
         for i in range(0, len(epochs), every)
     ]
-    label = f"epochs {epochs[0].epoch} to {epochs[-1].epoch}, by time stored, UTC"
+    numbers = [epoch.epoch for epoch in epochs]  # a device without a snapshot counts from 0 again
+    label = f"epochs {min(numbers)} to {max(numbers)}, by time stored, UTC"
     chart = Chart(title, Axis(0, len(epochs), label, ticks), y, FRAME)
     for i, epoch in enumerate(epochs):
         if epoch.rebooted:
