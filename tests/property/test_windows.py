@@ -87,7 +87,7 @@ def test_exceedances_keep_to_alpha_against_an_adversary(
 
 
 @given(st.floats(0.001, 1), st.floats(1, 40))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @pytest.mark.filterwarnings("ignore::tcuq.errors.CalibrationWarning")
 def test_a_budget_is_never_stored_above_its_value(budget: float, burst: float) -> None:
     """With the user's own numbers, doubting always: abstentions are at most burst + budget · n."""
