@@ -163,8 +163,10 @@ proof: ## Prove all C sources of the runtime and write results/proof.json; takes
 	$(RUN) tools.proof.run --write
 	$(RUN) tools.proof.seeded --write
 
-fuzz: ## Fuzz for at least ten minutes of CPU time and write results/fuzz.json
+fuzz: ## Fuzz the runtime for ten minutes of CPU time, blobs and slots with a million inputs each; write results/fuzz*.json
 	$(RUN) tools.fuzz.run --seconds 660 --write
+	$(RUN) tools.fuzz.blob --seconds 1200 --runs 1000000 --write
+	$(RUN) tools.fuzz.slots --seconds 1200 --runs 1000000 --write
 
 firmware: ## Count instructions, flash, RAM and stack on every emulated CPU
 	$(RUN) tools.measurements.firmware

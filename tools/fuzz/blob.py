@@ -63,4 +63,4 @@ def campaign(folder: Path, seconds: int, runs: int) -> Outcome:
 
 
 if __name__ == "__main__":
-    run_campaign(campaign, __doc__, 20)
+    run_campaign("blob", campaign, __doc__, 20)

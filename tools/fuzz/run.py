@@ -25,6 +25,7 @@ CORPUS = HERE / "corpus"
 FINDINGS = HERE / "findings"  # inputs that broke something, not in the repository
 LONGEST = 1024  # bytes of an input
 LONG_SECONDS = 600  # of CPU time, what the kept result must show
+KEPT_INPUTS = 1_000_000  # of a campaign of its own, what its kept result must show
 LEAST_BRANCHES, LEAST_CONDITIONS = 0.97, 0.95
 
 
@@ -110,25 +111,40 @@ def stop_at_finding(outcome: Outcome, folder: Path) -> None:
 
 
 def run_campaign(
+    name: str,
     campaign: Callable[[Path, int, int], Outcome],
     description: str | None,
     seconds: int,
     merge_corpus: Callable[[Sequence[Path]], None] | None = None,
 ) -> None:
-    """Run a fuzzer of its own from the command line, or make its corpus anew."""
+    """Run a fuzzer of its own from the command line, or make its corpus anew.
+
+    `--write` keeps what it did in results/fuzz_NAME.json.
+    """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--seconds", type=int, default=seconds, help=f"how long ({seconds})")
     parser.add_argument("--runs", type=int, default=-1, help="at most so many inputs")
+    parser.add_argument("--write", action="store_true", help="write the result to results/")
     if merge_corpus is not None:
         parser.add_argument("--merge", nargs="*", type=Path, help="make the corpus anew, of these")
     args = parser.parse_args()
     if merge_corpus is not None and args.merge is not None:
         merge_corpus(args.merge)
         return
-    with tempfile.TemporaryDirectory() as name:
-        outcome = campaign(Path(name), args.seconds, args.runs)
-        stop_at_finding(outcome, Path(name))
-    print(f"{outcome.executions:,} inputs, {outcome.edges} edges, no finding")
+    with tempfile.TemporaryDirectory() as folder:
+        outcome = campaign(Path(folder), args.seconds, args.runs)
+        stop_at_finding(outcome, Path(folder))
+    done = [
+        Row(
+            f"{name}: inputs without a finding under address, undefined and integer sanitizers",
+            f"≥ {KEPT_INPUTS:,}" if args.write else "stated",
+            f"{outcome.executions:,}",
+            outcome.executions >= KEPT_INPUTS if args.write else None,
+        ),
+        figure(f"{name}: edges reached", f"{outcome.edges:,}"),
+    ]
+    tools = {"clang": tool_version("clang")}
+    sys.exit(report(f"fuzz_{name}", done, (), write=args.write, tools=tools))
 
 
 def rows(outcome: Outcome, coverage: Lines, conditions: Conditions, *, long: bool) -> Iterator[Row]:

@@ -32,4 +32,4 @@ def campaign(folder: Path, seconds: int, runs: int) -> Outcome:
 
 
 if __name__ == "__main__":
-    run_campaign(campaign, __doc__, 10)
+    run_campaign("slots", campaign, __doc__, 10)

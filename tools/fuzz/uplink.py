@@ -57,4 +57,4 @@ def merge_corpus(folders: Sequence[Path]) -> None:
 
 
 if __name__ == "__main__":
-    run_campaign(campaign, __doc__, 60, merge_corpus)
+    run_campaign("uplink", campaign, __doc__, 60, merge_corpus)
