@@ -53,7 +53,7 @@ def find(version: str, folder: Path) -> Interpreter | None:
     if DEBIAN[1] != f"python{version}" or shutil.which("mmdebstrap") is None:
         return None
     root = folder / DEBIAN[0]
-    packages = f"{DEBIAN[1]},git,gcc,libc6-dev"
+    packages = f"{DEBIAN[1]}-venv,git,gcc,libc6-dev,ca-certificates"
     make = ["mmdebstrap", "--quiet", "--variant=extract", f"--aptopt={LAGGING_MIRROR}"]
     if not root.is_dir():
         subprocess.run([*make, f"--include={packages}", DEBIAN[0], root], check=True)

@@ -100,30 +100,44 @@ class Place:
     """Where the commands of one job run: a clone, an environment, and perhaps a root."""
 
     def __init__(self, job: Job, folder: Path, interpreter: Interpreter | None) -> None:
-        self._root = folder / "root" if job.container else None
-        self._checkout = (self._root or folder) / "checkout"
-        if self._root is not None:
+        self._root = interpreter.root if interpreter is not None else None
+        self._path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+        if job.container:
+            self._root = folder / "root"
             suite = job.container.partition(":")[2]
             make = ["mmdebstrap", "--quiet", "--variant=minbase", "--include=ca-certificates"]
             subprocess.run([*make, suite, str(self._root)], check=True)
-            shutil.copy(CERTIFICATES, self._root / CERTIFICATES.relative_to("/"))
+        if self._root is not None:
+            certificates = self._root / CERTIFICATES.relative_to("/")
+            certificates.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(CERTIFICATES, certificates)
             shutil.copy("/etc/resolv.conf", self._root / "etc/resolv.conf")
+        self._checkout = (self._root or folder) / "checkout"
+        shutil.rmtree(self._checkout, ignore_errors=True)  # of an earlier job in the same root
         clone = ["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(self._checkout)]
         subprocess.run(clone, check=True)
-        self._path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-        if self._root is not None:
+        if job.container:
             subprocess.run(
                 ["chown", "--recursive", f"{RUNNER}:{RUNNER}", self._checkout], check=True
             )
         else:
-            python = sys.executable if interpreter is None else str(interpreter.executable)
-            subprocess.run(
-                [*uv(), "venv", "--quiet", "--seed", "--python", python, folder / "python"],
-                check=True,
-            )
-            pip = [*uv(), "pip", "install", "--quiet", "--python", str(folder / "python")]
-            subprocess.run([*pip, "pipx"], check=True)  # runners' images carry it
-            self._path = f"{folder / 'python/bin'}:{self._path}"
+            self._add_python(interpreter, folder)
+
+    def _add_python(self, interpreter: Interpreter | None, folder: Path) -> None:
+        """Make an empty environment of this interpreter and put it first on the path."""
+        python = sys.executable if interpreter is None else str(interpreter.executable)
+        if self._root is not None:
+            make = ["chroot", str(self._root), python, "-m", "venv", "--clear", "/python"]
+            subprocess.run(make, check=True)
+            self._path = f"/python/bin:{self._path}"
+            return
+        environment = folder / "python"
+        subprocess.run(
+            [*uv(), "venv", "--quiet", "--seed", "--python", python, environment], check=True
+        )
+        pip = [*uv(), "pip", "install", "--quiet", "--python", str(environment)]
+        subprocess.run([*pip, "pipx"], check=True)  # runners' images carry it
+        self._path = f"{environment}/bin:{self._path}"
 
     def run(self, step: Step) -> subprocess.CompletedProcess[str]:
         """Run a command as the platform does, with nothing else of this machine's environment."""

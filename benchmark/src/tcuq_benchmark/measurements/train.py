@@ -43,6 +43,9 @@ def trained(task: str) -> str:
     network, assisted = variants.assisted(task, VARIANT, SEED)
     samples = about.load()["train"]
     zoo.normalise(network, about, samples)
+    if recipe.start:
+        basis, _ = zoo.read_weights(task, recipe.start, SEED)
+        weights.put_matching(network, basis)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "checkpoint"
         training = Training(
