@@ -9,6 +9,9 @@ from pathlib import Path
 
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 DEBIAN = ("forky", "python3.14")  # the release that has the newest, and its package
+# Packages are extracted, not set up: no essential one comes by itself.
+TOOLS = "bash,ca-certificates,coreutils,dash,gcc,git,grep,libc6-dev,sed"
+PACKAGES = f"{DEBIAN[1]}-dev,{DEBIAN[1]}-venv,{TOOLS}"
 # A mirror of a testing release may lag behind its date; apt still checks the signatures.
 LAGGING_MIRROR = 'Acquire::Check-Valid-Until "false"'
 ENTER = "import os, sys; os.chdir(sys.argv[1]); os.execv(sys.argv[2], sys.argv[2:])"
@@ -53,10 +56,9 @@ def find(version: str, folder: Path) -> Interpreter | None:
     if DEBIAN[1] != f"python{version}" or shutil.which("mmdebstrap") is None:
         return None
     root = folder / DEBIAN[0]
-    packages = f"{DEBIAN[1]}-venv,git,gcc,libc6-dev,ca-certificates"
     make = ["mmdebstrap", "--quiet", "--variant=extract", f"--aptopt={LAGGING_MIRROR}"]
     if not root.is_dir():
-        subprocess.run([*make, f"--include={packages}", DEBIAN[0], root], check=True)
+        subprocess.run([*make, f"--include={PACKAGES}", DEBIAN[0], root], check=True)
     for name in ("bin", "lib", "lib64", "sbin"):  # links that a package's script would make
         if not (root / name).exists():
             (root / name).symlink_to(f"usr/{name}")

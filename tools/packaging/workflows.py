@@ -154,7 +154,9 @@ class Place:
         command = ["bash", "-e", "-o", "pipefail", "-c", script]
         if self._root is not None:
             mounts = "".join(
-                f"mount --rbind /{name} {self._root}/{name} && " for name in ("proc", "dev", "sys")
+                f"mkdir -p {at} && mount --rbind /{name} {at} && "
+                for name in ("proc", "dev", "sys")
+                for at in [self._root / name]
             )
             enter = f'{mounts}exec chroot {self._root} "$@"'
             command = ["unshare", "--mount", "sh", "-c", enter, "sh", *command]
