@@ -1,28 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """CPUs beyond the measured ones decide alike: AVR (16-bit int), Xtensa, PowerPC (big-endian)."""
 
-import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tcuq.demo import demo_profile
 from tcuq.firmware import export, hmac_signer, profile_blob
-from tests.fixtures.firmware.arduino import printed, self_test_of_sketch
+from tests.fixtures.firmware.arduino import self_test_of_sketch
+from tests.fixtures.firmware.small_cpus import CPUS, STEPS, on_host
 from tests.fixtures.firmware.toolchain import HERE, run
-
-BARE = Path(__file__).parent / "bare"
-WARNINGS = ("-std=gnu99", "-Wall", "-Wextra", "-Wconversion", "-Werror")
-SECTIONS = ("-Os", "-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections")
-AVR = ("-mmcu=atmega1284p", *SECTIONS)
-# The flags are those of the ESP8266 core's platform.txt.
-XTENSA = ("-mlongcalls", "-mtext-section-literals", "-falign-functions=4", "-ffreestanding",
-          "-nostdlib", "-Wl,--no-warn-rwx-segments", *SECTIONS)  # fmt: skip
-SIMAVR = ("simavr", "-m", "atmega1284p", "-f", "16000000")
-QEMU = ("qemu-system-xtensa", "-M", "sim", "-cpu", "lx106", "-nographic", "-monitor", "none",
-        "-semihosting", "-kernel")  # fmt: skip
-LONG_RUN = r"abstained \w{8} alarms \w{8} hash \w{8}"
 
 
 @pytest.fixture(scope="module")
@@ -36,15 +23,7 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def host_text(exported: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return what the long run prints on the host."""
-    program = tmp_path_factory.mktemp("host") / "long_run"
-    build(["cc", "-O2"], exported, [BARE / "host.c"], program)
-    return subprocess.run([program], capture_output=True, text=True, check=True).stdout
-
-
-def build(compiler: Sequence[str], folder: Path, more: Sequence[Path | str], program: Path) -> None:
-    """Compile the export with the long run; a warning is an error."""
-    sources = [BARE / "long_run.c", *sorted((folder / "src").glob("*.c")), *more]
-    run([*compiler, *WARNINGS, f"-I{folder / 'src'}", *sources, "-o", program])
+    return on_host(exported, tmp_path_factory.mktemp("host"), STEPS)
 
 
 def test_the_long_run_abstains_and_alarms(host_text: str) -> None:
@@ -54,32 +33,12 @@ def test_the_long_run_abstains_and_alarms(host_text: str) -> None:
     assert int(numbers["alarms"], 16) > 0
 
 
-def test_avr_decides_as_the_host(exported: Path, host_text: str, tmp_path: Path) -> None:
-    """With int of 16 bits, 2,000 decisions and the last state are the host's."""
-    build(["avr-gcc", *AVR], exported, [BARE / "avr.c"], tmp_path / "avr.elf")
-    text = printed([*SIMAVR, tmp_path / "avr.elf"], LONG_RUN, tmp_path / "log")
-    assert text == host_text.strip()
-
-
-def test_xtensa_decides_as_the_host(exported: Path, host_text: str, tmp_path: Path) -> None:
-    """On the ESP8266's CPU 2,000 decisions and the last state are the host's."""
-    more: list[Path | str] = [
-        BARE / "xtensa.c",
-        HERE / "library.c",
-        "-T",
-        BARE / "xtensa.ld",
-        "-lgcc",
-    ]
-    build(["xtensa-lx106-elf-gcc", *XTENSA], exported, more, tmp_path / "xtensa.elf")
-    text = printed([*QEMU, tmp_path / "xtensa.elf"], LONG_RUN, tmp_path / "log")
-    assert text == host_text.strip()
-
-
-def test_powerpc_decides_as_the_host(exported: Path, host_text: str, tmp_path: Path) -> None:
-    """With the most significant byte first, 2,000 decisions and the last state are the host's."""
-    program = tmp_path / "powerpc"
-    build(["powerpc-linux-gnu-gcc", "-O2", "-static"], exported, [BARE / "host.c"], program)
-    assert run(["qemu-ppc", program]) == host_text
+@pytest.mark.parametrize("cpu", CPUS)
+def test_a_small_cpu_decides_as_the_host(
+    cpu: str, exported: Path, host_text: str, tmp_path: Path
+) -> None:
+    """2,000 decisions and the last state are the host's."""
+    assert CPUS[cpu](exported, tmp_path, STEPS) == host_text
 
 
 def test_the_arduino_build_passes_the_self_test_on_avr(exported: Path, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def avr_cost(profile: tcuq.Profile, optimise: str, folder: Path) -> dict[str, in
     export(profile, folder / "export", "c")
     source, elf = folder / "export/src", folder / "avr.elf"
     files = [BARE / "long_run.c", BARE / "avr_cycles.c", *sorted(source.glob("*.c"))]
-    options = (f"-DSTEPS={STEPS}u", f"-I{source}", f"-I{BARE}", "-Wl,--wrap=tcuq_step")
+    options = (f"-DLONG_RUN_STEPS={STEPS}u", f"-I{source}", f"-I{BARE}", "-Wl,--wrap=tcuq_step")
     run([*GCC, optimise, *options, *files, "-o", elf])
     ((total, worst),) = LINE.findall(printed([*SIMAVR, elf], LINE.pattern, folder / "log", 300))
     (ram,) = STORAGE.findall((source / "tcuq_device.h").read_text("utf-8"))

@@ -3,8 +3,8 @@
  * snapshot. The text is the same on every CPU that decides alike. */
 #include "tcuq_device.h"
 
-#ifndef STEPS
-#define STEPS 2000u
+#ifndef LONG_RUN_STEPS
+#define LONG_RUN_STEPS 2000u
 #endif
 
 void put_char(char character); /* the CPU's own */
@@ -48,7 +48,7 @@ static void put_number(const char *name, uint32_t number)
 static void next_inputs(uint32_t step)
 {
     static uint32_t label = 0u;
-    const uint32_t spread = (step < (STEPS / 2u)) ? 9u : 127u;
+    const uint32_t spread = (step < (LONG_RUN_STEPS / 2u)) ? 9u : 127u;
     uint32_t rest = 255u;
     if (random_below(8u) == 0u) {
         label = random_below(TCUQ_DEVICE_CLASSES);
@@ -77,7 +77,7 @@ int main(void)
     if (tcuq_init(&tcuq_device) != TCUQ_OK) {
         put_number("refused ", 0u);
     }
-    for (uint32_t step = 0u; step < STEPS; step++) {
+    for (uint32_t step = 0u; step < LONG_RUN_STEPS; step++) {
         tcuq_decision decision;
         next_inputs(step);
         tcuq_step(&tcuq_device, posterior, (TCUQ_DEVICE_WIDTH > 0u) ? features : NULL,
