@@ -29,8 +29,14 @@ def with_password(database: str, path: str) -> str:
 
 def check_no_password(database: str) -> str:
     """Return a database's URL; refuse one with a password, which other users and logs would see."""
-    authority = database.partition("://")[2].partition("/")[0]
-    if ":" in authority.partition("@")[0] * ("@" in authority) or "password=" in database:
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        holds_one = "password" in conninfo_to_dict(database)
+    except ProgrammingError:  # whose message quotes it
+        raise ValueError("must be a URL of PostgreSQL: postgresql://role@host/name") from None
+    if holds_one:
         raise ValueError(
             "must hold no password: write it to a file of mode 0600 and name the file by"
             " --database-password-file"

@@ -63,7 +63,6 @@ class IngestMetrics:
         self._away: set[int] = set()
         self._heartbeat = time.monotonic()
         self.oldest: float | None = None  # arrival of the oldest unstored message
-        self._last_lag_s = 0.0
 
     def observe_database(self, place: int, up: bool) -> None:
         """Note whether one of several databases answers; its label is its number in the list."""
@@ -90,16 +89,15 @@ class IngestMetrics:
 
     def stored(self, started: float, messages: int) -> None:
         """Note that a batch whose first message arrived at `started` is acknowledged."""
-        self.oldest, self._last_lag_s = None, time.monotonic() - started
+        self.oldest = None
         self.acknowledged.inc(messages)
-        if self._last_lag_s > LATE_S:
+        if time.monotonic() - started > LATE_S:
             self.late.inc(messages)
 
     @property
     def lag_s(self) -> float:
-        """Seconds that the oldest unstored message waits; without one, that the last batch took."""
-        oldest = self.oldest
-        return self._last_lag_s if oldest is None else time.monotonic() - oldest
+        """Seconds that the oldest unstored message waits; 0 without one."""
+        return 0.0 if self.oldest is None else time.monotonic() - self.oldest
 
     @property
     def alive(self) -> bool:

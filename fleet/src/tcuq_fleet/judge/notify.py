@@ -61,9 +61,12 @@ class Receiver:
     body: Callable[[list[AlarmNotice], datetime], Any]
 
     def __post_init__(self) -> None:
-        if urlsplit(self.url).scheme not in ("http", "https") or not urlsplit(self.url).hostname:
+        if not _is_plain(self.url):
             kind = self.url.partition(":")[0]  # the rest may hold a secret
-            raise InputError(f"a receiver must be http://host or https://host, got {kind}:...")
+            raise InputError(
+                "a receiver must be http://host[:port]/... or https://host[:port]/... without user,"
+                f" password, spaces and other characters than ASCII, got {kind}:..."
+            )
 
     @property
     def name(self) -> str:
@@ -79,6 +82,18 @@ class Receiver:
     def host(self) -> str:
         """The host for messages and logs, without path, query and password."""
         return str(urlsplit(self.url).hostname)
+
+
+def _is_plain(url: str) -> bool:
+    """Return whether a URL names a host that a request can be sent to without an error about it."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return False
+    written = url.isascii() and url.isprintable() and " " not in url
+    named = bool(parts.hostname) and "@" not in parts.netloc and port != 0
+    return parts.scheme in ("http", "https") and written and named
 
 
 def webhook(url: str, dashboard: str | None = None) -> Receiver:
