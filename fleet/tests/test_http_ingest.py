@@ -146,6 +146,18 @@ def test_metrics_are_openmetrics(health_url: str) -> None:
     assert httpx.get(f"{url}/readyz").status_code == 503
 
 
+def test_a_worker_that_stored_a_late_batch_is_ready_and_lags_no_more() -> None:
+    """What waits makes a worker late; what is stored does not, however long it waited."""
+    metrics = IngestMetrics()
+    metrics.broker.set(1)
+    metrics.database.set(1)
+    late = time.monotonic() - 90
+    metrics.beat(late)
+    assert (metrics.ready, round(metrics.lag_s)) == (False, 90)
+    metrics.stored(late, 1)
+    assert (metrics.ready, metrics.lag_s) == (True, 0.0)
+
+
 def test_requests_that_openapi_allows_cause_no_server_error(url: str) -> None:
     """Requests generated from the API's description get only documented responses."""
     schema = schemathesis.openapi.from_url(f"{url}/openapi.json")

@@ -29,7 +29,9 @@ INGEST = {
     **each("epochs dead_letters sites", {"SELECT", "INSERT"}),
     "quarantine": WRITE,
 }
+NO_TOKENS = each("gateways gateway_sites", set())
 JUDGE = {
+    **NO_TOKENS,
     **each("judgements evidence groups site_counts owner_counts profile_counts suspects", WRITE),
     **each("least_accurate firmware_accuracy accuracy_hours", WRITE),
     **each("alarms deliveries site_days", WRITE),
@@ -43,7 +45,7 @@ SERVE = {
         *(f"INSERT {name}" for name in ("device", *DECIDED)),
         *(f"UPDATE {name}" for name in ("changed", *DECIDED)),
     },
-    **each("gateways gateway_sites", set()),
+    **NO_TOKENS,
     "quarantine": {"SELECT", "DELETE"},
     "alarms": {"SELECT", "UPDATE acknowledged", "UPDATE acknowledged_by"},
 }

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Retention: cohorts' old hours become days of their sites, with the same sums."""
 
+import os
+import re
+import subprocess
 import threading
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -87,3 +91,27 @@ def test_records_stored_while_hours_are_summed_are_counted_once(
         compact(store.connection)
     writer.join()
     assert total(store) == tuple(value + added for value in before)
+
+
+def test_the_pages_statements_delete_a_device_from_every_table(store: Store, database: str) -> None:
+    """They run as typed and name each table with ids of devices; the registry's row stays."""
+    page = (Path(__file__).parents[1] / "docs/operate.md").read_text("utf-8")
+    (statements,) = re.findall(r"^\$ (psql .*?^SQL)$", page, re.MULTILINE | re.DOTALL)
+    store.connection.execute(
+        "INSERT INTO registry (device, state, name, changed_by) VALUES (1234, 'retired', 'a', 'b');"
+        "INSERT INTO quarantine (device, site, boot, record) VALUES (1234, 1, 1, '')"
+    )
+    environment = {**os.environ, "DATABASE": database}
+    subprocess.run(["bash", "-euc", statements], env=environment, check=True)
+    left = store.connection.execute(
+        "SELECT (SELECT count(*) FROM quarantine), (SELECT count(name) FROM registry), count(*)"
+        " FROM registry"
+    ).fetchone()
+    assert left == (0, 0, 1)
+    tables = store.connection.execute(
+        "SELECT relname FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid"
+        " WHERE relkind IN ('r', 'p') AND NOT relispartition AND attname = 'device'"
+        " AND relnamespace = 'public'::regnamespace"
+    ).fetchall()
+    deleted = set(re.findall(r"DELETE FROM (\w+)", statements))
+    assert {name for (name,) in tables} - {"registry"} <= deleted

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Access control: users named by a trusted proxy, loopback only, and DNS rebinding."""
 
+from fastapi.testclient import TestClient
+
 from fleet.tests.fixtures.dashboard_server import get, live
+from tcuq_fleet.serve.app import create_app, monitoring_app
 from tcuq_fleet.serve.viewer import ProxyHeaders
 
 
@@ -30,3 +33,13 @@ def test_a_foreign_host_name_is_refused(address: str) -> None:
     """A page that resolves its own name to 127.0.0.1 (DNS rebinding) gets 421."""
     assert get(address, {"Host": "evil.example"}).status_code == 421
     assert get(address, {"Host": "localhost:8050"}).status_code == 200
+
+
+def test_the_port_for_metrics_shows_no_page_and_names_no_user(seeded: str) -> None:
+    """A scraper reads health and metrics there; users' names are believed on the other port."""
+    dashboard = create_app(seeded, ProxyHeaders("X-Forwarded-User"), ["192.0.2.7"])
+    with TestClient(dashboard), TestClient(monitoring_app(dashboard)) as client:
+        for path in ("/healthz", "/readyz", "/metrics"):
+            assert client.get(path).status_code == 200
+        for path in ("/", "/api/fleet", "/openapi.json"):
+            assert client.get(path, headers={"X-Forwarded-User": "ada"}).status_code == 404

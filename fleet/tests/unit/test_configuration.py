@@ -190,7 +190,11 @@ def test_a_password_comes_from_a_private_file_alone(tmp_path: Path) -> None:
     path.chmod(0o600)
     with pytest.raises(InputError, match="must hold one line"):
         with_password("postgresql://a@b/fleet", str(path))
-    for url in ("postgresql://a:pw@b/fleet", "host=b password=pw", "postgresql://b/x?password=pw"):
+    for url in (
+        "postgresql://a:pw@b/fleet",
+        "host=b password = pw",
+        "postgresql://b/x?passw%6frd=p",
+    ):
         with pytest.raises(ValueError, match="no password"):
             check_no_password(url)
     check_no_password("postgresql://a@[::1]:5432,c:5433/fleet")

@@ -5,14 +5,15 @@ import pytest
 from starlette.datastructures import Headers
 
 from tcuq.errors import InputError
-from tcuq_fleet.serve import create_app, serve, wording
+from tcuq_fleet.serve import create_app, wording
+from tcuq_fleet.serve.app import check_host
 from tcuq_fleet.serve.viewer import ProxyHeaders, Viewer
 
 
 def test_other_machines_need_a_proxy() -> None:
     """Listening beyond this machine without a proxy is refused, and the error names the options."""
     with pytest.raises(InputError, match="add --user-header"):
-        serve("dbname=x", host="0.0.0.0")  # noqa: S104 - refused
+        check_host("0.0.0.0", None)  # noqa: S104 - refused
     with pytest.raises(InputError, match="trusted proxy must be"):
         create_app("dbname=x", ProxyHeaders("X-User"), ["proxy.example"])
     with pytest.raises(InputError, match="--groups-header needs --user-header"):

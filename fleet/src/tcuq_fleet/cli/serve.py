@@ -7,10 +7,10 @@ from typing import ClassVar
 from pydantic import Field
 
 from tcuq_fleet.cli.configuration import Command, Words
-from tcuq_fleet.cli.options import DatabaseOptions, HttpsOptions, Port
+from tcuq_fleet.cli.options import DatabaseOptions, HttpOptions, Port
 
 
-class Serve(HttpsOptions, DatabaseOptions, Command):
+class Serve(HttpOptions, DatabaseOptions, Command):
     """Serve the fleet's dashboard."""
 
     example: ClassVar[str] = "serve --port 8050"
@@ -39,21 +39,18 @@ class Serve(HttpsOptions, DatabaseOptions, Command):
 
     def run(self) -> None:
         """Serve until it is interrupted."""
-        from tcuq_fleet.serve import serve
-        from tcuq_fleet.serve.app import check_host
+        from tcuq_fleet.http_server import create_server
+        from tcuq_fleet.serve.app import check_host, create_app, monitoring_app
         from tcuq_fleet.serve.viewer import ProxyHeaders
 
         check_host(self.host, self.user_header)
         headers = ProxyHeaders(self.user_header, self.groups_header, self.operators)
+        app = create_app(self.databases, headers, self.trusted_proxy)
+        certificate = self.http_certificate
+        server = create_server(app, self.host, self.port, certificate, self.http_key)
+        self.start_http(monitoring_app(app), self.http, self.http_host)
         if not self.json_requested:
-            print(f"tcuq fleet: http://{self.host}:{self.port}  (Ctrl-C stops it)", flush=True)
+            scheme = "http" if certificate is None else "https"
+            print(f"tcuq fleet: {scheme}://{self.host}:{self.port}  (Ctrl-C stops it)", flush=True)
         with contextlib.suppress(KeyboardInterrupt):
-            serve(
-                self.databases,
-                host=self.host,
-                port=self.port,
-                headers=headers,
-                trusted=self.trusted_proxy,
-                certificate=self.http_certificate,
-                key=self.http_key,
-            )
+            server.run()

@@ -48,7 +48,7 @@ class IngestMetrics:
         self.commit = histogram("tcuq_ingest_commit_seconds", "From the first statement to COMMIT.")
         self.lag = gauge(
             "tcuq_ingest_lag_seconds",
-            "Age of the oldest message that is not stored yet; without one, of the last batch.",
+            "Age of the oldest message that is not stored yet.",
         )
         self.lag.set_function(lambda: self.lag_s)
         self.failures = counter("tcuq_ingest_failures", "Lost connections, by server.", ["server"])

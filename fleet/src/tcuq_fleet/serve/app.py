@@ -17,7 +17,7 @@ from psycopg_pool import PoolTimeout, TooManyRequests
 from starlette.exceptions import HTTPException
 
 from tcuq.errors import InputError
-from tcuq_fleet.http_server import create_server, is_loopback
+from tcuq_fleet.http_server import is_loopback
 from tcuq_fleet.serve import actions, api, pages
 from tcuq_fleet.serve.access_control import AccessControl, networks
 from tcuq_fleet.serve.database import Reader
@@ -71,6 +71,20 @@ def create_app(
     app.mount("/static", StaticFiles(packages=list(pages.STATIC)), "static")
     app.add_middleware(PageTimer, timer=page_timer(registry))
     app.add_middleware(AccessControl, headers=headers, trusted=networks(trusted))
+    _add_monitoring(app)
+    return app
+
+
+def monitoring_app(dashboard: FastAPI) -> FastAPI:
+    """Create the application of a port for scrapers and probes, which shows no page and no user."""
+    app = FastAPI(title="tcuq fleet", docs_url=None, redoc_url=None, openapi_url=None)
+    app.state.reader, app.state.registry = dashboard.state.reader, dashboard.state.registry
+    _add_monitoring(app)
+    return app
+
+
+def _add_monitoring(app: FastAPI) -> None:
+    """Add health and metrics, and explanations of errors."""
     app.add_api_route("/healthz", healthz, include_in_schema=False)
     app.add_api_route("/readyz", readyz, include_in_schema=False)
     app.add_api_route("/metrics", metrics, include_in_schema=False)
@@ -79,23 +93,6 @@ def create_app(
         DatabaseUnavailableError,
     ):  # fmt: skip
         app.add_exception_handler(kind, explain)
-    return app
-
-
-def serve(
-    database: str | Sequence[str],
-    *,
-    host: str = "127.0.0.1",
-    port: int = 8050,
-    headers: ProxyHeaders = NO_PROXY,
-    trusted: Sequence[str] = LOOPBACK,
-    certificate: str | None = None,
-    key: str | None = None,
-) -> None:
-    """Serve until interrupted; other machines need a proxy that authenticates users."""
-    check_host(host, headers.user)
-    app = create_app(database, headers, trusted)
-    create_server(app, host, port, certificate, key).run()
 
 
 def check_host(host: str, user_header: str | None) -> None:
