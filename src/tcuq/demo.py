@@ -12,7 +12,7 @@ import numpy as np
 
 from tcuq.calibrate import fit
 from tcuq.decision import Trace, joined_traces
-from tcuq.errors import CalibrationWarning
+from tcuq.errors import CalibrationWarning, InputError
 from tcuq.evaluation import Comparison, compare
 from tcuq.evaluation.measures import detection_delays
 from tcuq.monitor import Monitor
@@ -31,6 +31,8 @@ PICTURE_SPAN = ("hum", slice(0, 960))
 @cache
 def demo_stream(name: str) -> Stream:
     """Load a bundled stream: calibration, development, test or fault_<name>."""
+    if name not in STREAMS:
+        raise InputError(f"name must be one of {', '.join(STREAMS)}, got {name!r}")
     with resources.as_file(FOLDER / f"{name}.npz") as path:
         return Stream.load(path)
 

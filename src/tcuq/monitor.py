@@ -58,7 +58,11 @@ class Monitor:
     """
 
     def __init__(self, profile: Profile | str | os.PathLike[str]) -> None:
-        self.profile: Profile = profile if isinstance(profile, Profile) else Profile.load(profile)
+        try:
+            self.profile = profile if isinstance(profile, Profile) else Profile.load(profile)
+        except TypeError:
+            kind = type(profile).__name__
+            raise InputError(f"profile must be a tcuq.Profile or a path, got {kind}") from None
         self._inputs = Inputs(self.profile.inputs)
         self._health = self.profile.signals.health
         self._engine = make_engine(
@@ -195,7 +199,7 @@ class Monitor:
 
     @property
     def alarm_stands(self) -> bool:
-        """Whether an alarm was raised since the last reset, also before a restore."""
+        """Whether an alarm was raised and not acknowledged since, also before a restore."""
         return self._engine.record(0, 0, 0, 0)[1] & CHANNEL != 0  # of the last alarm
 
     @property

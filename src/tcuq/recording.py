@@ -5,6 +5,7 @@ Both layouts are in docs/spec/stream.md. A file is untrusted: nothing in it is u
 bounded before they are allocated, and every value is checked by the constructor that gets it.
 """
 
+import errno
 import json
 import os
 import warnings
@@ -23,6 +24,7 @@ from tcuq.errors import InputError, MissingExtraError, StreamError
 from tcuq.files import atomic_write
 
 FORMAT = "tcuq.stream/1"
+ENDINGS = (".npz", ".parquet")
 MAX_COLUMN_BYTES = 8 << 30
 PARQUET_CHUNK_STEPS = 1000
 SCALES = {
@@ -42,7 +44,7 @@ T = TypeVar("T")
 def read_recording(path: str | os.PathLike[str], make: Callable[..., T]) -> T:
     """Call `make` with the columns in a file; its errors and the file's name the file."""
     read: Callable[[Path], dict[str, NDArray[Any]]] = _by_ending(
-        path, {".npz": _read_npz, ".parquet": _read_parquet}
+        path, dict(zip(ENDINGS, (_read_npz, _read_parquet), strict=True))
     )
     return _read_untrusted(path, lambda file: make(**_arguments(read(file))))
 
@@ -57,6 +59,8 @@ def _read_untrusted(path: str | os.PathLike[str], reader: Callable[[Path], T]) -
         raise StreamError(f"{path}: {error}") from None
     except MissingExtraError:
         raise
+    except FileNotFoundError as error:  # Parquet's names its own functions
+        raise StreamError(f"{path}: {os.strerror(errno.ENOENT)}") from error
     except OSError as error:
         raise StreamError(f"{path}: {_first_line(error.strerror or error)}") from error
     except Exception as error:
@@ -69,7 +73,7 @@ def _first_line(error: object) -> str:
 
 def write_recording(columns: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Write a stream's columns; the file appears whole or not at all."""
-    write = _by_ending(path, {".npz": _write_npz, ".parquet": _write_parquet})
+    write = _by_ending(path, dict(zip(ENDINGS, (_write_npz, _write_parquet), strict=True)))
     try:
         write(columns, Path(path))
     except OSError as error:

@@ -106,7 +106,7 @@ class Decoded:
     def promise_void(self) -> NDArray[np.bool_]:
         """Tell for each record whether an alarm voids a promise that its profile makes.
 
-        A device's promise on the accepted error is void from its first alarm until it is reset.
+        A promise on the accepted error is void from an alarm until it is acknowledged or reset.
         """
         void: NDArray[np.bool_] = (self.records["cause"] & (255 - AMBER)) != 0
         return void

@@ -124,6 +124,17 @@ def test_what_cannot_be_packed_is_refused(
         assert message in capsys.readouterr().err
 
 
+def test_a_stream_in_place_of_an_archive_says_how_to_pack_it(
+    saved_profiles: list[str], tmp_path: Path, synthetic: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`replay` reads archives; a missing one is named without the library's own words."""
+    synthetic().save(tmp_path / "a.npz")
+    for name, message in (("a.npz", "tcuq pack"), ("none.parquet", "none.parquet: No such file")):
+        words = ["replay", saved_profiles[0], str(tmp_path / name), "-o", str(tmp_path / "out")]
+        assert main(words) == 1
+        assert message in capsys.readouterr().err
+
+
 @pytest.fixture(scope="module")
 def saved_profiles(
     tmp_path_factory: pytest.TempPathFactory, profiles: Mapping[str, tcuq.Profile]

@@ -118,7 +118,9 @@ def test_version_and_help_are_0(
         (["evaluate", "PROFILE", TEST, "--rounds", "-1"], "rounds must be at least 0"),
         (["evaluate", "PROFILE", TEST, "--seed", "-1"], "seed"),
         (["inspect", "none.json"], "none.json: No such file"),
-        (["inspect", "p.yaml"], "must end in .npz or .parquet"),
+        (["inspect", "p.yaml"], "must end in .json (a profile) or one of .npz, .parquet"),
+        (["inspect", "none.parquet"], "none.parquet: No such file"),
+        (["watch", "PROFILE", "field"], "field: the source must be a stream that ends in .npz or"),
     ],
 )
 def test_bad_input_is_1(

@@ -102,3 +102,11 @@ def test_array_or_path_in_the_place_of_a_stream_is_an_input_error(
     if isinstance(given, str):  # a monitor takes arrays too
         with pytest.raises(InputError, match=r"stream must be a tcuq\.Stream"):
             tcuq.Monitor(profile).run(given)
+
+
+def test_something_else_in_the_place_of_a_profile_or_a_streams_name_is_an_input_error() -> None:
+    """The error names the argument and what it may be."""
+    with pytest.raises(InputError, match=r"profile must be a tcuq.Profile or a path, got dict"):
+        tcuq.Monitor({})  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="name must be one of calibration, development, test"):
+        tcuq.demo_stream("foo")

@@ -91,7 +91,7 @@ def test_a_terminal_shows_the_last_state(
         screen = Screen(out, "test")
         for step in recorded_steps(test_stream[:3], None):
             screen.show(tally, tally.update(step))
-        screen.close(tally)
+        screen.close(tally, failed=False)
         assert f"accept {tally.outcomes[tcuq.Outcome.ACCEPT]}" in out.getvalue()
         assert ("budget" in out.getvalue()) == installed
 
@@ -127,7 +127,8 @@ def test_lines_on_standard_input(saved: str, test_stream: tcuq.Stream) -> None:
         check=True,
     )
     totals = json.loads(done.stdout)
-    assert (totals["steps"], totals["gaps"], totals["refused"]) == (20, 1, len(rubbish))
+    assert (totals["steps"], totals["gaps"], totals["invalid"]) == (20, 1, len(rubbish))
+    assert done.stderr == "tcuq: the first invalid line: a step must have 42 or 46 numbers, got 3\n"
 
 
 def test_quantised_lines(profile: tcuq.Profile, test_stream: tcuq.Stream) -> None:
@@ -166,7 +167,7 @@ def test_lines_with_health(form: str) -> None:
         tally.update(parse_step(line, profile, quantised=form == "quantised"))
     assert dict(tally.alarms) == Monitor(profile).run(stream).alarms
     assert ROUGH in rendered(tally, "")
-    assert (tally.steps, tally.refused, tally.without_health) == (400, 0, 0)
+    assert (tally.steps, tally.invalid, tally.without_health) == (400, 0, 0)
     short = ",".join(str(number) for number in [*rows[0], *columns[0]])
     assert tally.update(parse_step(short, profile, quantised=True)) is not None
     assert tally.without_health == 1

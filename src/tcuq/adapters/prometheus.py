@@ -16,7 +16,7 @@ COUNTERS = {
     "alarms": "Alarms: the stream changed.",
 }
 GAUGES = {
-    "alarm_stands": "1 if an alarm was raised since the last reset.",
+    "alarm_stands": "1 if an alarm was raised and not acknowledged since.",
     "epoch_evidence_bits": "Evidence of the running epoch against calibration, in bits.",
 }
 

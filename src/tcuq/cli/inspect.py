@@ -11,10 +11,11 @@ from typing import Any
 from tcuq._columns import UNKNOWN
 from tcuq.cli._arguments import adder
 from tcuq.cli.output import print_result
-from tcuq.errors import MissingExtraError
+from tcuq.errors import InputError, MissingExtraError
 from tcuq.profile import Profile
 from tcuq.profile.settings import Finding
 from tcuq.profile.summary import MOST_FINDINGS
+from tcuq.recording import ENDINGS
 from tcuq.stream import Stream
 
 SENTENCE = "describe a profile or a recorded stream, and name mistakes in it"
@@ -34,6 +35,9 @@ def run(args: argparse.Namespace) -> None:
         profile = Profile.load(args.file)
         print_result(args, json.loads(profile.to_json()), profile.summary())
         return
+    if Path(args.file).suffix not in ENDINGS:
+        ends = ", ".join(ENDINGS)
+        raise InputError(f"{args.file}: must end in .json (a profile) or one of {ends} (a stream)")
     stream = Stream.load(args.file)
     findings = _findings(stream)
     facts: dict[str, Any] = {

@@ -3,6 +3,7 @@
 
 import argparse
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tcuq.cli._arguments import adder
@@ -10,6 +11,7 @@ from tcuq.cli.output import print_result
 from tcuq.decision import steps_by_cause
 from tcuq.errors import InputError
 from tcuq.profile import Profile
+from tcuq.recording import ENDINGS
 from tcuq.stages.inputs import Inputs, device_health
 from tcuq.stream import Stream
 
@@ -41,22 +43,25 @@ def run(args: argparse.Namespace) -> None:
         raise InputError(f"rate must lie above 0 and up to 1e6 steps per second, got {args.rate}")
     profile = Profile.load(args.profile)
     tally = Tally(profile)
-    screen = Screen(sys.stdout, args.source)
+    screen, failed = Screen(sys.stdout, args.source), True
     try:
         for step in _steps(args, profile):
             decision = tally.update(step)
+            if tally.invalid == 1 and decision is None and not step.gap:
+                sys.stderr.write(f"tcuq: the first invalid line: {tally.first_invalid}\n")
             if not args.json:
                 screen.show(tally, decision)
-    except KeyboardInterrupt:
-        pass  # Ctrl-C is how a user stops watching
+        failed = False
+    except KeyboardInterrupt:  # how a user stops watching
+        failed = False
     finally:
         if not args.json:
-            screen.close(tally)
+            screen.close(tally, failed=failed)
     if args.json:
         facts = {
             "steps": tally.steps,
             "gaps": tally.gaps,
-            "refused": tally.refused,
+            "invalid": tally.invalid,
             "without_health": tally.without_health,
             "outcomes": {o.name: n for o, n in tally.outcomes.items()},
             "tokens": tally.tokens,
@@ -75,6 +80,11 @@ def _steps(args: argparse.Namespace, profile: Profile) -> "Iterator[Step]":
         yield from steps_from(lines, profile, quantised=args.quantised)
     elif args.source.startswith(MQTT):
         yield from steps_from(mqtt_lines(args.source), profile, quantised=args.quantised)
+    elif Path(args.source).suffix not in ENDINGS:
+        raise InputError(
+            f"{args.source}: the source must be a stream that ends in {' or '.join(ENDINGS)},"
+            " or one of -, serial:PORT, mqtt://HOST/TOPIC"
+        )
     else:
         stream = Stream.load(args.source)
         inputs = Inputs(profile.inputs)

@@ -62,7 +62,8 @@ def failure_measures(run: EvaluatedRun) -> Iterator[Measure]:
         {**rivals, "always": math.nan, "never": error},
         {"errors among accepted": errors},
     )
-    note = f"{' and '.join(rivals)} accept as many predictions as the monitor"
+    verb = "accepts" if len(rivals) == 1 else "accept"
+    note = f"{' and '.join(rivals)} {verb} as many predictions as the monitor"
     yield replace(among, note=note)
     risk = run.trace.risk
     yield from run.ranking("failure", wrong, at, ("errors", "correct predictions"), risk)

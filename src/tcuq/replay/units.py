@@ -5,6 +5,7 @@ Every route reads here, so a damaged row group has the same name and reason on a
 are read, not mapped: a mapped file that is truncated meanwhile would end the process.
 """
 
+import errno
 import hashlib
 import os
 from collections.abc import Iterable, Iterator
@@ -81,7 +82,14 @@ def _source(path: Path, number: int) -> Source:
             digest = hashlib.sha256(raw.read())
     except StreamError as error:
         raise StreamError(f"{path}: {error}") from None
+    except FileNotFoundError:
+        raise StreamError(f"{path}: {os.strerror(errno.ENOENT)}") from None
     except (pa.ArrowException, OSError) as error:
+        if path.suffix == ".npz":
+            raise StreamError(
+                f"{path}: a stream, no archive: pack it first, with"
+                f"  tcuq pack {path} -o archive.parquet"
+            ) from None
         raise StreamError(f"{path}: {str(error).splitlines()[0][:200]}") from None
     return Source(path, layout, units, f"{length}-{digest.hexdigest()}")
 

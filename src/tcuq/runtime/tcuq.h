@@ -351,8 +351,8 @@ void tcuq_reset(tcuq_monitor *monitor);
  * tcuq_init. */
 void tcuq_reset_history(tcuq_monitor *monitor);
 
-/* Whether an alarm was raised since tcuq_init or tcuq_reset, also before a tcuq_restore: a profile's promise
- * on the accepted error is void from then on. monitor: after tcuq_init; only read. */
+/* Whether an alarm was raised since tcuq_init, tcuq_reset or tcuq_alarm_acknowledge, also before a tcuq_restore: a
+ * profile's promise on the accepted error is void from then on. monitor: after tcuq_init; only read. */
 bool tcuq_alarm_stands(const tcuq_monitor *monitor);
 
 /* After a repair: forgets what the alarm learned and that one was raised; it compares with calibration again, as

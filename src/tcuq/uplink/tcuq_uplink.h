@@ -81,7 +81,7 @@ typedef struct {
     void *send_context;
     tcuq_mac mac; /* null: records of version 3; else version 4, and acknowledgements must carry its tag */
     void *mac_context;
-    uint8_t key; /* its number, for version 2 */
+    uint8_t key; /* its number, for version 4 */
     uint8_t slots;
     uint8_t pages;        /* of flash, each for one snapshot; written in turn */
     uint8_t record_bytes; /* TCUQ_RECORD_BYTES, or TCUQ_SIGNED_BYTES with a mac */

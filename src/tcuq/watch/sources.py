@@ -20,17 +20,19 @@ from tcuq.profile import Profile
 from tcuq.stream import Stream
 
 MAX_LINE = 1 << 20
+MAX_REASON = 100
 READ_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Step:
-    """One step, or a gap before the next step; without either the line was invalid."""
+    """One step, or a gap before the next step; `invalid` says what is wrong with a line."""
 
     posterior: NDArray[Any] | None
     features: NDArray[Any] | None = None
     health: NDArray[Any] | None = None
     gap: bool = False
+    invalid: str = ""
 
 
 def recorded_steps(stream: Stream, rate: float | None) -> Iterator[Step]:
@@ -56,7 +58,7 @@ def steps_from(
 
 
 def parse_step(line: str | bytes, profile: Profile, *, quantised: bool) -> Step:
-    """Parse a line; an invalid one gives a step without a posterior."""
+    """Parse a line; an invalid one gives a step that says why."""
     text = line.decode("utf-8", "replace") if isinstance(line, bytes) else line
     if not text.strip():
         return Step(None, gap=True)
@@ -64,15 +66,17 @@ def parse_step(line: str | bytes, profile: Profile, *, quantised: bool) -> Step:
     statistics = len(profile.signals.health_names)
     try:
         numbers = _numbers(text[:MAX_LINE], {classes + width, classes + width + statistics})
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return Step(None)
+    except ValueError as error:
+        return Step(None, invalid=str(error)[:MAX_REASON])
+    except (TypeError, KeyError, RecursionError):
+        return Step(None, invalid="JSON must be an object with a list of numbers as posterior")
     posterior, features, health = np.split(numbers, [classes, classes + width])
     if quantised:
         try:
             posterior = _integers(posterior, np.uint8)
             features, health = _integers(features, np.int8), _integers(health, np.int16)
-        except ValueError:
-            return Step(None)
+        except ValueError as error:
+            return Step(None, invalid=str(error))
     return Step(posterior, features if width else None, health if health.size else None)
 
 
@@ -85,7 +89,8 @@ def _numbers(text: str, counts: set[int]) -> NDArray[Any]:
     else:
         values = text.replace(",", " ").split()
     if len(values) not in counts:
-        raise ValueError(f"a step has {max(counts)} numbers, got {len(values)}")
+        expected = " or ".join(map(str, sorted(counts)))
+        raise ValueError(f"a step must have {expected} numbers, got {len(values)}")
     numbers = np.array([float(value) for value in values])
     if not np.isfinite(numbers).all():
         raise ValueError("a step's numbers must be finite")

@@ -38,7 +38,8 @@ class Tally:
     profile: Profile
     steps: int = 0
     gaps: int = 0
-    refused: int = 0  # invalid lines and steps
+    invalid: int = 0  # lines and steps
+    first_invalid: str = ""  # what was wrong with the first of them
     outcomes: dict[Outcome, int] = field(default_factory=lambda: dict.fromkeys(Outcome, 0))
     without_health: int = 0  # steps that lack what the profile reads
     alarms: deque[tuple[int, str]] = field(default_factory=lambda: deque(maxlen=MAX_ALARMS))
@@ -67,9 +68,11 @@ class Tally:
             self.monitor.reset_history()
             self.gaps += 1
             return None
-        decision = self._decision(step)
-        if decision is None:
-            self.refused += 1
+        try:
+            decision = self._decision(step)
+        except InputError as error:
+            self.invalid += 1
+            self.first_invalid = self.first_invalid or str(error)
             return None
         self.steps += 1
         self.without_health += step.health is None and self.monitor.reads_health
@@ -80,10 +83,7 @@ class Tally:
             self.alarms.append((self.steps - 1, decision.cause))
         return decision
 
-    def _decision(self, step: Step) -> Decision | None:
+    def _decision(self, step: Step) -> Decision:
         if step.posterior is None:
-            return None
-        try:
-            return self.monitor.step(step.posterior, step.features, step.health)
-        except InputError:
-            return None
+            raise InputError(step.invalid)
+        return self.monitor.step(step.posterior, step.features, step.health)

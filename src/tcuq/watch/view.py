@@ -61,8 +61,8 @@ def _counts(tally: Tally) -> Iterator[str]:
     yield f"{tally.steps:,}"
     if tally.gaps:
         yield counted(tally.gaps, "gap")
-    if tally.refused:
-        yield counted(tally.refused, "invalid line")
+    if tally.invalid:
+        yield counted(tally.invalid, "invalid line")
     if tally.without_health:
         yield f"{tally.without_health:,} without health"
 
@@ -137,12 +137,14 @@ class Screen:
                 self.out.write(f"{line}\n")
                 self.out.flush()
 
-    def close(self, tally: Tally) -> None:
-        """Show the final state: the table on a terminal, one line on a pipe."""
+    def close(self, tally: Tally, *, failed: bool) -> None:
+        """Show the final state: the table on a terminal, one line on a pipe if anything ran."""
         if self._live is not None:
             self._live.update(panel(tally, self.source), refresh=True)
             self._live.stop()
             return
+        if failed and not tally.steps:
+            return
         counts = " ".join(f"{outcome.name.lower()} {count}" for outcome, count in _totals(tally))
-        self.out.write(f"steps {tally.steps} {counts} refused {tally.refused}\n")
+        self.out.write(f"steps {tally.steps} {counts} invalid {tally.invalid}\n")
         self.out.flush()
