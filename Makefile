@@ -189,7 +189,7 @@ bench: ## Run every experiment on every task and write the benchmark's pages; ne
 	$(RUN) tcuq_benchmark.report
 
 measure: ## Measure again everything that the scorecard quotes and write results/
-	for name in workspace clean_install speed device javascript demo properties bounds hashes size report replay blob registries models; do \
+	for name in workspace clean_install speed device javascript playground small_cpus integration demo properties bounds hashes size report replay blob registries models; do \
 	  $(RUN) tools.measurements.$$name --write || exit 1; done
 	for name in alarm_calm alarm_delay alarm_faults alarm_gaps alarm_rates causes outputs slow_dependence accepted_error calibration train epoch_power \
 	  fleet_sessions fleet_changes labelled novelty failures; do $(RUN) tcuq_benchmark.measurements.$$name --write || exit 1; done

@@ -13,6 +13,7 @@ from tools.site.tree import GENERATED
 
 LINK = re.compile(r"\]\(([^)\s#]+)")
 RECORD = re.compile(r"(\d+)-byte \[?record|record (?:is|has) (\d+) bytes")
+EXTRAS = re.compile(r"\btcuq\[([a-z,]+)\]")
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 TABLE = "| layer (imports point down) | modules |\n|---|---|\n"
 ENTRY = re.compile(r"^::: (\S+)\n((?:    .*\n)*)", re.MULTILINE)
@@ -53,6 +54,7 @@ def violations(files: Iterable[Path]) -> Iterator[str]:
             text = path.read_text("utf-8")
             yield from broken_links(path, text)
             yield from other_records(path, text)
+            yield from unknown_extras(path, text)
             most = MOST_LINES.get(name_of(path))
             if most is not None and len(text.splitlines()) > most:
                 yield f"{name_of(path)}: has {len(text.splitlines())} lines, more than {most}"
@@ -70,6 +72,14 @@ def broken_links(path: Path, text: str) -> Iterator[str]:
             continue
         if not (path.parent / target).exists() and target not in GENERATED:
             yield f"{name_of(path)}: links to {target}, which does not exist"
+
+
+def unknown_extras(path: Path, text: str) -> Iterator[str]:
+    """Yield extras that pip would not find: it only warns of them."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    for names in EXTRAS.findall(text):
+        for name in sorted(set(names.split(",")) - set(project["optional-dependencies"])):
+            yield f"{name_of(path)}: tcuq has no extra {name!r}"
 
 
 def other_records(path: Path, text: str) -> Iterator[str]:

@@ -105,6 +105,14 @@ def test_a_document_says_a_records_own_size() -> None:
     ]
 
 
+def test_a_document_names_extras_that_exist() -> None:
+    """What pip would pass over with a warning is named."""
+    text = "pip install 'tcuq[fit,replay]' 'tcuq[parquet]'"
+    assert list(documents.unknown_extras(ROOT / "README.md", text)) == [
+        "README.md: tcuq has no extra 'replay'"
+    ]
+
+
 def test_the_rules_read_every_kind_of_file() -> None:
     """The list of files holds sources and documents of all three products."""
     names = {path.relative_to(ROOT).as_posix() for path in tracked()}
