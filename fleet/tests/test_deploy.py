@@ -62,3 +62,15 @@ def test_the_pages_certificates_open_the_workers_port(tmp_path: Path) -> None:
         address = BrokerAddress("127.0.0.1", port, *own)
         with broker, nullcontext() if accepted else pytest.raises(FleetError):
             MqttClient(address, shared_filters(MOUNT_POINT)).__exit__()
+
+
+def test_patroni_accepts_its_file_but_for_the_names_of_machines() -> None:
+    """Its own check complains of the example's hosts, and of a key that is set after bootstrap."""
+    done = subprocess.run(
+        ["patroni", "--validate-config", str(DEPLOY / "patroni/patroni.yml")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    complaints = (done.stdout + done.stderr).splitlines()
+    assert complaints
+    expected = ("bootstrap.pg_hba", "etcd3.hosts")
+    assert [line for line in complaints if not line.strip().startswith(expected)] == []
