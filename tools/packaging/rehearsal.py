@@ -36,7 +36,7 @@ def smoke(interpreter: Interpreter, wheels: list[Path], folder: Path) -> str:
 
 def write_sbom(folder: Path, wheel: Path) -> Path:
     """Write the CycloneDX list of what a clean installation with all extras holds."""
-    clean, sbom = folder / "sbom", DIST / f"tcuq-{__version__}.cdx.json"
+    clean, sbom = folder / "sbom", wheel.with_name(f"tcuq-{__version__}.cdx.json")
     subprocess.run([*uv(), "venv", "--quiet", "--python", sys.executable, clean], check=True)
     python = clean / "bin/python"
     install = [*uv(), "pip", "install", "--quiet", "--python", str(python), f"{wheel}[all]"]

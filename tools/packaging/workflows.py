@@ -19,6 +19,8 @@ from typing import Any
 
 import yaml
 
+from results.result import today
+from tcuq.version import __version__
 from tools.packaging.build import ROOT
 from tools.packaging.pythons import Interpreter, uv
 
@@ -116,6 +118,9 @@ class Place:
         shutil.rmtree(self._checkout, ignore_errors=True)  # of an earlier job in the same root
         clone = ["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(self._checkout)]
         subprocess.run(clone, check=True)
+        changelog = self._checkout / "CHANGELOG.md"  # dated, as in the commit that is tagged
+        text = changelog.read_text("utf-8").replace("- unreleased", f"- {today()}", 1)
+        changelog.write_text(text, "utf-8")
         if job.container:
             subprocess.run(
                 ["chown", "--recursive", f"{RUNNER}:{RUNNER}", self._checkout], check=True
@@ -147,6 +152,7 @@ class Place:
         home.mkdir(exist_ok=True)
         env = {
             **forwarded, "PATH": self._path, "CI": "true", "GITHUB_WORKSPACE": inside,
+            "GITHUB_REF_NAME": f"v{__version__}",
             "HOME": "/home" if self._root is not None else str(home), "LANG": "C.UTF-8",
             "DEBIAN_FRONTEND": "noninteractive", **step.env,
         }  # fmt: skip
