@@ -102,8 +102,6 @@ def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
         listing += [name, _listed(name, f"{sentence} (pip install {distribution})")]
         if words[:1] == [name]:
             _add_json(_extension(name, distribution)(commands))
-        else:
-            commands.add_parser(name)  # for the error that lists the choices
     parser.description = "Tells when a tiny model should not be trusted.\n\n" + "\n".join(listing)
     return parser
 
