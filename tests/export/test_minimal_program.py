@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """The program in the header's first comment."""
 
-import re
 from collections.abc import Callable
 from pathlib import Path
 
 import tcuq
 from tcuq.firmware import export
-from tcuq.firmware.header import header_text
 from tests.fixtures.conformance import quiet_fit
 from tests.fixtures.firmware.toolchain import run
+from tests.fixtures.pages import minimal_program
 
-LINE = re.compile(r"^ \*     ( *\S.*)$", re.MULTILINE)
 MOST_LINES = 12
 MODEL = """
 #include <stdio.h>
@@ -38,7 +36,7 @@ def test_the_program_in_the_header_is_short_and_runs(
     synthetic: Callable[..., tcuq.Stream], tmp_path: Path
 ) -> None:
     """At most 12 lines; compiled as they stand beside a model, they give its labels."""
-    lines = LINE.findall(header_text().partition("*/\n#ifndef")[0])
+    lines = minimal_program()
     assert lines[0] == '#include "tcuq_device.h"'
     assert len(lines) <= MOST_LINES
     export(quiet_fit(synthetic(classes=2, width=0)), tmp_path / "out", "c")

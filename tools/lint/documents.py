@@ -5,6 +5,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 from tcuq.telemetry import SIZES
@@ -76,10 +77,16 @@ def broken_links(path: Path, text: str) -> Iterator[str]:
 
 def unknown_extras(path: Path, text: str) -> Iterator[str]:
     """Yield extras that pip would not find: it only warns of them."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     for names in EXTRAS.findall(text):
-        for name in sorted(set(names.split(",")) - set(project["optional-dependencies"])):
+        for name in sorted(set(names.split(",")) - extras()):
             yield f"{name_of(path)}: tcuq has no extra {name!r}"
+
+
+@cache
+def extras() -> frozenset[str]:
+    """Return the library's extras."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    return frozenset(project["optional-dependencies"])
 
 
 def other_records(path: Path, text: str) -> Iterator[str]:

@@ -4,28 +4,25 @@
 Everything but blank lines and comments counts, also what stands in for flash and network.
 """
 
-import re
 from collections.abc import Iterator
 
-from results.result import ROOT, Row, measure
-from tcuq.firmware.header import header_text
+from results.result import Row, measure
+from tests.fixtures.pages import blocks, minimal_program
 
-MINIMAL = re.compile(r"^ \*     ( *\S.*)$", re.MULTILINE)
-PROGRAM = re.compile(r"^```c\n(.*?)^```", re.MULTILINE | re.DOTALL)
 MOST_LINES = {"uplink": 60, "ota": 60}
 MOST_MINIMAL = 12
 
 
 def documented(page: str) -> int:
     """Count the lines of the first C program of a how-to page."""
-    (program, *_) = PROGRAM.findall((ROOT / f"docs/howto/{page}.md").read_text("utf-8"))
+    (program, *_) = blocks(f"docs/howto/{page}.md", "c")
     lines = (line.strip() for line in program.splitlines())
     return sum(bool(line) and not line.startswith("/*") for line in lines)
 
 
 def rows(_short: bool) -> Iterator[Row]:
     """Yield the lines for the monitor, the uplink and updates."""
-    minimal = len(MINIMAL.findall(header_text().partition("*/\n#ifndef")[0]))
+    minimal = len(minimal_program())
     what = "lines of C for the monitor: the header's program"
     yield Row(what, f"≤ {MOST_MINIMAL}", f"{minimal}", 0 < minimal <= MOST_MINIMAL)
     for page, most in MOST_LINES.items():

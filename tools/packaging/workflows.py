@@ -118,9 +118,10 @@ class Place:
         shutil.rmtree(self._checkout, ignore_errors=True)  # of an earlier job in the same root
         clone = ["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(self._checkout)]
         subprocess.run(clone, check=True)
-        changelog = self._checkout / "CHANGELOG.md"  # dated, as in the commit that is tagged
-        text = changelog.read_text("utf-8").replace("- unreleased", f"- {today()}", 1)
-        changelog.write_text(text, "utf-8")
+        if job.workflow == "release":  # whose commit has a dated changelog
+            changelog = self._checkout / "CHANGELOG.md"
+            text = changelog.read_text("utf-8").replace("- unreleased", f"- {today()}", 1)
+            changelog.write_text(text, "utf-8")
         if job.container:
             subprocess.run(
                 ["chown", "--recursive", f"{RUNNER}:{RUNNER}", self._checkout], check=True
