@@ -119,6 +119,7 @@ def test_lines_on_standard_input(saved: str, test_stream: tcuq.Stream) -> None:
         for p, f in rows[10:]
     ]
     rubbish = ["1,2,3", "boot ok", '{"posterior": 3}', "nan," * 38 + "nan", "[" * 5000, "{" * 5000]
+    rubbish.append(json.dumps({"posterior": [10**400] + [0] * 9, "features": [0] * 32}))
     done = subprocess.run(
         [sys.executable, "-m", "tcuq.cli", "watch", saved, "-", "--json"],
         input="\n".join([*lines, *rubbish]) + "\n",

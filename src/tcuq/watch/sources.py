@@ -66,7 +66,7 @@ def parse_step(line: str | bytes, profile: Profile, *, quantised: bool) -> Step:
     statistics = len(profile.signals.health_names)
     try:
         numbers = _numbers(text[:MAX_LINE], {classes + width, classes + width + statistics})
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         return Step(None, invalid=str(error)[:MAX_REASON])
     except (TypeError, KeyError, RecursionError):
         return Step(None, invalid="JSON must be an object with a list of numbers as posterior")
