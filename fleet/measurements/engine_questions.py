@@ -99,7 +99,7 @@ class Fleet:
             records[name] = states[name].view(f"<u{states[name].dtype.itemsize}")
         for name, value in (
             ("version", UNSIGNED_VERSION), ("boot", 3), ("sequence", 680 + hour), ("epoch", 130),
-            ("histogram_shift", 6), ("expected_error", NO_MEAN), ("risk_odds", NO_MEAN),
+            ("histogram_shift", 6), ("expected_error", NO_MEAN), ("health", NO_MEAN),
             ("novelty", NO_MEAN), ("confidence", NO_MEAN), ("label_changes", NO_MEAN),
         ):  # fmt: skip
             records[name] = value

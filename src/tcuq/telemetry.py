@@ -43,20 +43,20 @@ _FIELDS: tuple[tuple[Any, ...], ...] = (
     ("histogram_shift", "u1"),
     ("histogram", "<u2", (16,)),
     ("expected_error", "<u2"),  # this and the next: means over the last closed epoch
-    ("risk_odds", "<u2"),
+    ("health", "<u2"),
     ("novelty", "<u2"),
     ("confidence", "<u2"),
     ("label_changes", "<u2"),
 )
 RECORD = np.dtype([*_FIELDS])
 CHANNELS = ("risk", "novelty", "divergence", "instability", HEALTH)  # of an alarm's cause
-# Means over an epoch: their units per 1, and what is then subtracted.
+# Means over an epoch: their units per 1.
 MEANS = {
-    "expected_error": (16384, 0),
-    "risk_odds": (1024, 16),  # log2 of risk / (1 - risk)
-    "novelty": (1024, 0),  # bits
-    "confidence": (1024, 0),  # -log2 of 1 - confidence
-    "label_changes": (16384, 0),
+    "expected_error": 16384,
+    "health": 1024,  # bits of how far the input is from calibration; 0 without input health
+    "novelty": 1024,  # bits
+    "confidence": 1024,  # -log2 of 1 - confidence
+    "label_changes": 16384,
 }
 NO_MEAN = 65535  # before the first step, and without an alarm
 COUNTERS = ("steps", "abstained", "denied", "exceeded", "alarms")  # cumulative since boot
@@ -303,7 +303,7 @@ def _impossible(records: Array) -> NDArray[np.bool_]:
 
 
 def _above_one(shares: Array) -> NDArray[np.bool_]:
-    return np.asarray((shares > MEANS["expected_error"][0]) & (shares != NO_MEAN), np.bool_)
+    return np.asarray((shares > MEANS["expected_error"]) & (shares != NO_MEAN), np.bool_)
 
 
 def mean_of(records: Array, name: str) -> NDArray[np.float64]:
@@ -313,11 +313,10 @@ def mean_of(records: Array, name: str) -> NDArray[np.float64]:
 
     Examples
     --------
-    >>> mean_of(np.array([(17408,), (65535,)], [("risk_odds", "<u2")]), "risk_odds").tolist()
+    >>> mean_of(np.array([(1024,), (65535,)], [("novelty", "<u2")]), "novelty").tolist()
     [1.0, nan]
     """
-    units, offset = MEANS[name]
-    return np.where(records[name] == NO_MEAN, np.nan, records[name] / units - offset)
+    return np.where(records[name] == NO_MEAN, np.nan, records[name] / MEANS[name])
 
 
 def estimated_accuracy(records: Array) -> NDArray[np.float64]:

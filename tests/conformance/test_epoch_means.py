@@ -13,10 +13,10 @@ from tcuq.demo import demo_profile, demo_stream
 from tcuq.monitor import Monitor
 from tcuq.profile.settings import RISK_LEVELS
 from tcuq.reference import ReferenceMonitor
-from tcuq.replay.field_distribution import ODDS_Q10
 from tcuq.stages.inputs import Inputs
-from tcuq.stages.signals import Signals
+from tcuq.stages.signals import Signals, health_signal
 from tcuq.telemetry import MEANS, NO_MEAN, decode, estimated_accuracy, mean_of
+from tests.fixtures.healthy_streams import health_profile, healthy_stream, without_health
 
 STREAM = demo_stream("fault_hum")
 FEATURES = np.asarray(STREAM.features)
@@ -38,10 +38,9 @@ def fields(monitor: Monitor) -> np.ndarray:
 def expected(trace: tcuq.Trace, first: int, last: int) -> dict[str, int]:
     """Return the means over steps of a trace by exact integers; not the confidence."""
     changed = np.concatenate([[False], trace.label[1:] != trace.label[:-1]])
-    levels = np.rint(trace.risk * RISK_LEVELS).astype(int)
     values = {
         "expected_error": trace.expected_error * RISK_LEVELS,
-        "risk_odds": ODDS_Q10[levels] + 16_384,
+        "health": np.zeros(len(trace)),
         "novelty": trace.novelty * 1024,
         "label_changes": changed * RISK_LEVELS,
     }
@@ -94,6 +93,18 @@ def test_the_means_are_the_float_references() -> None:
     assert mean_of(record, "confidence")[0] == pytest.approx(confidence, abs=0.02)
     changes = (trace.label[1:] != trace.label[:-1]).sum() / len(trace)
     assert mean_of(record, "label_changes")[0] == pytest.approx(changes, abs=1e-4)
+
+
+def test_the_mean_of_health_is_the_float_references_and_a_step_without_counts_as_none() -> None:
+    """Health is within 0.02 bits of the float signal's; half of the steps without halve it."""
+    profile, stream = health_profile(), healthy_stream(1000, seed=5, rough_from=500)
+    assert profile.signals.health is not None
+    signal = health_signal(np.asarray(stream.health), profile.signals.health) / math.log(2)
+    monitor = Monitor(profile)
+    monitor.run(stream)
+    assert mean_of(fields(monitor), "health")[0] == pytest.approx(signal.mean(), abs=0.02)
+    monitor.run(without_health(stream))
+    assert mean_of(fields(monitor), "health")[0] == pytest.approx(signal.mean() / 2, abs=0.02)
 
 
 def test_a_power_cut_within_an_epoch_changes_no_mean() -> None:

@@ -122,8 +122,8 @@ void run_steps(const simulation *sim, device *dev, const tcuq_monitor *monitor, 
         bits = ((i % 5u) == 0u) ? random_next(&dev->random) : (bits >> 12);
         decision.risk = risks[bits % QUANTILES];
         decision.expected_error = decision.risk;
-        signals.risk_odds_q10 = odds_q10[bits % QUANTILES];
-        signals.low_confidence_q10 = (signals.risk_odds_q10 < 0) ? signals.risk_odds_q10 : 0;
+        const int16_t odds = odds_q10[bits % QUANTILES];
+        signals.low_confidence_q10 = (odds < 0) ? odds : 0;
         tcuq_threshold_run(monitor, &decision);
         tcuq_budget_run(monitor, &decision);
         dev->block_steps++;

@@ -69,6 +69,14 @@ def test_ties_count_as_at_least_as_far() -> None:
     assert rank_bits_q8(np.array([0, 1000, 0])).tolist() == [0, 0, 2551]
 
 
+def test_devices_alike_do_not_pass_calm_ones_together_by_the_fit_alone() -> None:
+    """What two fits of the same peers leave open is no evidence; beyond it a distance is."""
+    references = np.bincount(np.full(1000, 300), minlength=1024), np.bincount([0] * 1000)
+    distance = np.array([300 + change.FIT_BUCKETS, 301 + change.FIT_BUCKETS])
+    bits = change_bits_q8(distance, np.zeros(2, np.int64), references)
+    assert bits.tolist() == [0, 2551 - 256]
+
+
 @pytest.mark.parametrize(("alarm", "past"), [(0, 15.0), (1, 10.0)])
 def test_a_device_with_an_alarm_keeps_its_past(alarm: int, past: float) -> None:
     """An epoch becomes past when the next one closes, unless its device is held."""

@@ -32,7 +32,6 @@ static void tcuq_histogram_count(tcuq_telemetry *telemetry, uint16_t risk)
 
 #if TCUQ_WITH_ALARM
 
-#define TCUQ_ODDS_OFFSET 16384
 #define TCUQ_CARRY_STEPS 8192u /* in so many, no sum grows by 2^31: a value is at most 163840 */
 
 /* The mean over so many steps, rounded down, at most 32767; by hand, because a division of 64 bits is a call. */
@@ -113,7 +112,7 @@ void tcuq_telemetry_count(const tcuq_monitor *monitor, const tcuq_signals *signa
     tcuq_histogram_count(telemetry, decision->risk);
 #if TCUQ_WITH_ALARM
     telemetry->sums[0] += decision->expected_error;
-    telemetry->sums[1] += (uint32_t)((int32_t)signals->risk_odds_q10 + TCUQ_ODDS_OFFSET);
+    telemetry->sums[1] += (uint16_t)signals->health_q10;
     telemetry->sums[2] += decision->novelty_q10;
     telemetry->sums[3] += (uint32_t)(-(int32_t)signals->low_confidence_q10);
     if (decision->label != telemetry->last_label) {

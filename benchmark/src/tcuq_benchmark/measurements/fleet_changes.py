@@ -22,7 +22,7 @@ from results.result import Row, measure
 from tcuq.telemetry import MEANS, decode
 from tcuq_benchmark.data import hapt
 from tcuq_benchmark.data.samples import Recording
-from tcuq_benchmark.detectors.pools import outputs_of_samples
+from tcuq_benchmark.detectors.pools import SamplePool, outputs_of_samples
 from tcuq_benchmark.detectors.recording_pool import FEATURE_NOISE, LOGIT_NOISE, RecordingPool
 from tcuq_benchmark.measurements.alarm_cases import (
     LIBRARIES,
@@ -33,7 +33,7 @@ from tcuq_benchmark.measurements.alarm_cases import (
     trained,
 )
 from tcuq_benchmark.measurements.alarm_hapt import NOISE, health_of
-from tcuq_benchmark.measurements.fleet_sessions import LEVEL, joined, struck_row
+from tcuq_benchmark.measurements.fleet_sessions import LEVEL, SPEAKER_STEPS, joined, struck_row
 from tcuq_benchmark.networks.zoo import load_network
 from tcuq_benchmark.recordings import windows
 from tcuq_fleet.judge.change import BUCKETS, NAMES, change_bits_q8, rise_buckets
@@ -51,7 +51,7 @@ EPOCHS, FAULT_EPOCHS = 80, 30  # drawn of each session
 FLEETS, SHORT_FLEETS = 102, 4  # without a fault
 FAULT_FLEETS = 21
 CALIBRATED = 0.4  # share of the people
-SETS = {"hapt+health": "hapt", "hapt": "hapt", "watch": "watch"}
+SETS = {"hapt+health": "hapt", "hapt": "hapt", "watch": "watch", "speech": "speech"}
 CONSTRUCTIONS = {
     "one": "one session",
     "two": "past of one session, now of another",
@@ -119,8 +119,10 @@ def hapt_sessions(network: int, faults: Sequence[str], *, health: bool) -> list[
 
 
 def pool_sessions(task: str, network: int) -> list[Session]:
-    """Return two sessions of each person: the series of either arm."""
+    """Return two sessions of each person: the series of either arm, or either half of the clips."""
     pool = pool_of(task, network)
+    if isinstance(pool, SamplePool):
+        return spoken_sessions(pool)
     assert isinstance(pool, RecordingPool)  # noqa: S101 - an inertial set's
     sessions = []
     for person in np.unique(pool.person):
@@ -131,6 +133,19 @@ def pool_sessions(task: str, network: int) -> list[Session]:
                 for name in ("logits", "features")
             ]
             sessions.append(Session(int(person), half, {"clean": tuple(columns)}))
+    return sessions
+
+
+def spoken_sessions(pool: SamplePool) -> list[Session]:
+    """Return two coherent streams of each speaker's own clips."""
+    sessions = []
+    for person in np.unique(pool.samples.group):
+        rows = np.flatnonzero(pool.samples.group == person)
+        for half, chosen in enumerate(np.array_split(rows, 2)):
+            stream = pool.in_distribution(chosen, SPEAKER_STEPS, half)
+            assert stream.features is not None  # noqa: S101 - every network gives features
+            columns = stream.posteriors, stream.features
+            sessions.append(Session(int(person), half, {"clean": columns}))
     return sessions
 
 

@@ -18,7 +18,7 @@ from tcuq.telemetry import MEANS
 
 Array = NDArray[Any]
 
-UNITS = np.array([units for units, _ in MEANS.values()], float)
+UNITS = np.array([*MEANS.values()], float)
 NAMES = (*MEANS, "evidence")  # evidence above 0, in half bits
 MIN_PAST = 3  # epochs; a device with fewer is never changed
 MEMORY = 30  # epochs after which the past forgets exponentially
@@ -29,6 +29,7 @@ FREEDOM = 3.0  # degrees, of the t distribution that is fitted to peers' changes
 FLOOR = np.array([0.001, 0.01, 0.01, 0.01, 0.001])
 BUCKETS_PER_BIT = 64  # of 1 + distance: 1.1 % wide
 BUCKETS = 1024
+FIT_BUCKETS = 8  # 9 %: by how much distances under two fits of the same peers differ
 MAX_ITERATIONS, TOLERANCE = 50, 1e-3
 NOT_SCORED = -1
 EVIDENCE_ROSE = len(NAMES)
@@ -121,11 +122,21 @@ def rank_bits_q8(reference: Array) -> Array:
     return np.asarray(np.floor(bits_q8 + 1e-6), np.int64)
 
 
+def bits_of_buckets_q8(references: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return -256 log2 of the p-value of each bucket of both statistics, one of two tests.
+
+    A distance is ranked as if it were nearer by what the fit of peers leaves open: it moves all
+    distances of an epoch together, and many devices alike, such as one person's, would pass the
+    farthest calm ones at once.
+    """
+    distances, rises = (rank_bits_q8(reference) - 256 for reference in references)
+    return np.concatenate([np.full(FIT_BUCKETS, -256), distances[:-FIT_BUCKETS]]), rises
+
+
 def change_bits_q8(distance: Array, rise: Array, references: tuple[Array, Array]) -> Array:
     """Return -256 log2 of devices' p-values, from the buckets of both statistics; at least 0.
 
     With these as evidence, e-BH is the procedure of Benjamini and Hochberg on the p-values.
     """
-    ranks = [rank_bits_q8(reference) for reference in references]
-    smaller = np.maximum(ranks[0][distance], ranks[1][rise])
-    return np.asarray(np.maximum(smaller - 256, 0))
+    distances, rises = bits_of_buckets_q8(references)
+    return np.asarray(np.maximum(np.maximum(distances[distance], rises[rise]), 0))

@@ -4,7 +4,7 @@
 # In the order of the record's means, then the evidence: what a rise means, and what a fall means.
 _WORDS = (
     ("it probably errs more often", "it probably errs less often"),
-    ("its risk of an error rose", "its risk of an error fell"),
+    ("its sensor reads less as in calibration", "its sensor reads more as in calibration"),
     ("its inputs are less like calibration", "its inputs are more like calibration"),
     ("its confidence rose", "its confidence fell"),
     ("its label changes more often", "its label changes less often"),

@@ -19,8 +19,8 @@ from tcuq_fleet.judge.change import (
     EVIDENCE_ROSE,
     MIN_REFERENCE,
     Array,
+    bits_of_buckets_q8,
     change_bits_q8,
-    rank_bits_q8,
 )
 from tcuq_fleet.judge.change_state import Key
 from tcuq_fleet.judge.databases import in_each
@@ -169,7 +169,7 @@ def _list(
     least: dict[str, list[int]] = {"owners": [], "profiles": [], "scores": [], "rises": []}
     bits = {}
     for (owner, profile), pair in references.items():
-        bits[owner, profile] = [rank_bits_q8(reference) - 256 for reference in pair]
+        bits[owner, profile] = bits_of_buckets_q8(pair)
         if (cutoff := cutoffs.get(owner, 1 << 30)) < 1 << 30:
             first = [int(np.searchsorted(of, cutoff)) for of in bits[owner, profile]]
             for name, value in zip(least, (owner, profile, *first), strict=True):

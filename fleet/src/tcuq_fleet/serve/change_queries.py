@@ -16,7 +16,7 @@ from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId
 
 TITLES = {
     "expected_error": "Probable errors, % of steps",
-    "risk_odds": "Odds of an error, bits",
+    "health": "Input health, bits",
     "novelty": "Novelty, bits",
     "confidence": "Confidence, bits",
     "label_changes": "Label changes, % of steps",
@@ -150,5 +150,4 @@ def change_of(session: Session, device: int) -> ChangeState | None:
 
 
 def _shown(name: str, value: float) -> float:
-    units, offset = MEANS[name]
-    return (100 if name in IN_PERCENT else 1) * (value / units - offset)
+    return (100 if name in IN_PERCENT else 1) * value / MEANS[name]

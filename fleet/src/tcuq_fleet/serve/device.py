@@ -20,7 +20,7 @@ from tcuq_fleet.wire import DeviceId, FirmwareId, ProfileId, device_name
 EPOCHS = 60
 BINS = 16
 UNITS_PER_BIT = 256  # a judged device's evidence counts 1/256 bit
-LEVELS = MEANS["expected_error"][0]
+LEVELS = MEANS["expected_error"]
 HALF_BITS = 2  # an epoch's evidence counts half bits
 
 

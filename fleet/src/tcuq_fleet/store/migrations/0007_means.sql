@@ -4,13 +4,13 @@
 -- Of the last closed epoch with this profile and firmware, or of the first one so far; null: none.
 ALTER TABLE devices
     ADD expected_error smallint,
-    ADD risk_odds smallint,
+    ADD health smallint,
     ADD novelty smallint,
     ADD confidence smallint,
     ADD label_changes smallint;
 ALTER TABLE epochs
     ADD expected_error smallint,
-    ADD risk_odds smallint,
+    ADD health smallint,
     ADD novelty smallint,
     ADD confidence smallint,
     ADD label_changes smallint;

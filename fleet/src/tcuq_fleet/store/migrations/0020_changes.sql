@@ -17,13 +17,13 @@ CREATE TABLE changes (
     epoch integer NOT NULL,           -- the closed epoch that the last_* are of
     past_epochs smallint NOT NULL,    -- earlier epochs with this profile, whose means the past_* are
     past_expected_error real NOT NULL,
-    past_risk_odds real NOT NULL,
+    past_health real NOT NULL,
     past_novelty real NOT NULL,
     past_confidence real NOT NULL,
     past_label_changes real NOT NULL,
     past_evidence real NOT NULL,
     last_expected_error smallint NOT NULL,
-    last_risk_odds smallint NOT NULL,
+    last_health smallint NOT NULL,
     last_novelty smallint NOT NULL,
     last_confidence smallint NOT NULL,
     last_label_changes smallint NOT NULL,
