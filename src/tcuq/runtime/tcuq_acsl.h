@@ -277,6 +277,9 @@ bool tcuq_signal_given(const tcuq_profile *profile, uint8_t signal);
 int16_t tcuq_signal_value(const tcuq_signals *signals, uint8_t signal);
 
 #define TCUQ_CHANNELS monitor->channels[0 .. monitor->profile->channel_count - 1]
+/* The same inside a loop that changes them. */
+#define TCUQ_CHANNELS_BEFORE \
+    \at(monitor->channels, Pre)[0 .. \at(monitor->profile->channel_count, Pre) - 1]
 #define TCUQ_EPOCH_CORE monitor->core->epoch_steps, monitor->core->last_epoch_evidence, monitor->core->epoch
 
 /* Counters go on from 0 after 2^32 - 1: the one function that is meant to wrap. */

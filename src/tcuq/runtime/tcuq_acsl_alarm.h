@@ -44,7 +44,7 @@ void tcuq_alarm_reset(const tcuq_monitor *monitor);
     assigns \nothing; */
 bool tcuq_amber(const tcuq_monitor *monitor);
 
-/*@ requires tcuq_core_given(monitor) && tcuq_channels_given(monitor) && 1 <= monitor->profile->channel_count;
+/*@ requires tcuq_alarm_given(monitor) && 1 <= monitor->profile->channel_count;
     requires (farthest & 15) < monitor->profile->health_count;
     requires \valid_read(health + (0 .. monitor->profile->health_count - 1));
     requires \valid_read(monitor->profile->health_means + (0 .. monitor->profile->health_count - 1));

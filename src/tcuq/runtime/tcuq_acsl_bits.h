@@ -9,6 +9,9 @@
       axiom left_ascends: \forall uint32_t x, y; \forall integer k; 0 <= k <= 31 && x <= y ==> (x << k) <= (y << k);
       axiom join_4: \forall uint32_t x, j; x <= 4095 && j <= 15 ==> ((x << 4) | j) <= 65535;
       axiom joined_4: \forall uint32_t x, j; x <= 4095 && j <= 15 ==> (((x << 4) | j) & 15) == j;
+      axiom beyond_4: \forall uint32_t x; 1 <= ((x >> 4) & 15) ==> 16 <= x;
+      axiom next_14: \forall uint32_t x; x <= 0xBFFF && (x & 0x3FFF) <= 0x3FFE ==>
+        ((x + 1) & 0x3FFF) == (x & 0x3FFF) + 1 && x + 1 <= 0xBFFF;
     } */
 
 #endif

@@ -144,7 +144,7 @@ static void tcuq_alarm_rest(const tcuq_monitor *monitor, bool young)
 {
     const uint32_t count = monitor->profile->channel_count;
     /*@ loop invariant i <= count && tcuq_alarm_ok(monitor);
-        loop assigns i, TCUQ_CHANNELS;
+        loop assigns i, monitor->channels[0 .. count - 1];
         loop variant count - i; */
     for (uint32_t i = 0u; i < count; i++) {
         tcuq_channel_state *state = &monitor->channels[i];
@@ -175,7 +175,7 @@ uint8_t tcuq_alarm_block(const tcuq_monitor *monitor, uint32_t index, uint32_t p
     /* Calibration's own bets of this channel alarm. */
     const bool since_boot = young && (states[index].onset_q8 >= (int32_t)channels[index].boot_limit_q8);
     //@ assert tcuq_alarm_ok(monitor);
-    /*@ loop invariant i <= count && cause < count;
+    /*@ loop invariant i <= count && cause < count && left <= limit;
         loop assigns i, left, most, cause;
         loop variant count - i; */
     for (uint32_t i = 0u; (passed != 0u) && (i < count); i++) {
@@ -242,16 +242,19 @@ void tcuq_alarm_run(const tcuq_monitor *monitor, tcuq_signals *signals, tcuq_dec
         loop invariant ended < count ==> tcuq_block_ok(monitor->channels + ended);
         loop invariant \forall integer k; 0 <= k < count && k != ended ==>
           tcuq_channel_state_ok(profile->channels + k, monitor->channels + k);
-        loop assigns i, ended, passed, TCUQ_CHANNELS;
+        loop assigns i, ended, passed, monitor->channels[0 .. count - 1];
         loop variant count - i; */
     for (uint32_t i = 0u; i < count; i++) {
         const tcuq_channel *channel = &profile->channels[i];
         tcuq_channel_state *state = &monitor->channels[i];
+        //@ assert tcuq_channel_ok(channel) && i != ended;
+        //@ assert tcuq_channel_state_ok(channel, state);
         if (((counted >> channel->signal) & 1u) == 0u) {
             continue;
         }
         const int32_t sum = state->sum + tcuq_channel_value(signals, channel->signal);
         const uint32_t steps = state->block_steps_and_memory + 1u;
+        //@ assert (state->block_steps_and_memory & 0x3FFF) <= 0x3FFE && state->block_steps_and_memory <= 0xBFFF;
         //@ assert (steps & 0x3FFF) == (state->block_steps_and_memory & 0x3FFF) + 1 <= channel->block && steps < 0xC000;
         //@ assert -65536 * (steps & 0x3FFF) <= sum <= 65536 * (steps & 0x3FFF);
         if ((steps & TCUQ_BLOCK_STEPS_MASK) != channel->block) {
@@ -289,7 +292,7 @@ void tcuq_alarm_forget(const tcuq_monitor *monitor)
     /*@ loop invariant i <= monitor->profile->channel_count && tcuq_channels_ok(monitor->profile);
         loop invariant \forall integer k; 0 <= k < i ==>
           tcuq_channel_state_ok(monitor->profile->channels + k, monitor->channels + k);
-        loop assigns i, TCUQ_CHANNELS;
+        loop assigns i, TCUQ_CHANNELS_BEFORE;
         loop variant monitor->profile->channel_count - i; */
     for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
         const tcuq_channel *channel = &monitor->profile->channels[i];
@@ -299,12 +302,18 @@ void tcuq_alarm_forget(const tcuq_monitor *monitor)
         state->change = 0;
         state->onset_q8 = TCUQ_LOG_ZERO;
         tcuq_bets_rest(state);
+        //@ assert tcuq_levels_ok(state) && state->sum == 0 && state->block_steps_and_memory == 0;
         /*@ loop invariant k <= TCUQ_LEARNED_COUNTS && tcuq_counts_ok(&state->counts[0], k);
+            loop invariant state->block_steps_and_memory == 0 && 1 <= channel->block;
+            loop invariant \forall integer j; 0 <= j < i ==>
+              tcuq_channel_state_ok(monitor->profile->channels + j, monitor->channels + j);
             loop assigns k, state->counts[0 .. TCUQ_LEARNED_COUNTS - 1];
             loop variant TCUQ_LEARNED_COUNTS - k; */
         for (uint32_t k = 0u; k < TCUQ_LEARNED_COUNTS; k++) {
             state->counts[k] = (k < TCUQ_COUNTS) ? channel->counts[k] : TCUQ_BEYOND_START;
         }
+        //@ assert (state->block_steps_and_memory & 0x3FFF) == 0 && tcuq_levels_ok(state) && state->sum == 0;
+        //@ assert tcuq_channel_state_ok(channel, state);
     }
 }
 

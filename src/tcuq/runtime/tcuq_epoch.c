@@ -83,7 +83,7 @@ void tcuq_epoch_start(const tcuq_monitor *monitor)
     monitor->core->epoch_steps = 0u;
     /*@ loop invariant i <= monitor->profile->channel_count;
         loop invariant tcuq_alarm_ok{Pre}(monitor) ==> tcuq_alarm_ok(monitor);
-        loop assigns i, TCUQ_CHANNELS;
+        loop assigns i, TCUQ_CHANNELS_BEFORE;
         loop variant monitor->profile->channel_count - i; */
     for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
         monitor->channels[i].onset_q8 = TCUQ_LOG_ZERO;
