@@ -104,12 +104,18 @@ bool tcuq_switch_write(const tcuq_slots *slots, const tcuq_slots_state *next)
     const uint32_t saves = state->saves + 1u;
     uint8_t bytes[TCUQ_SLOTS_BYTES];
     tcuq_switch_fill(slots, next, saves, bytes);
+    //@ assert slots->state == state && slots->write == &tcuq_any_write;
+    //@ assert TCUQ_SWITCH_IS((*state), \at(*slots->state, Pre)) && state->saves == \at(slots->state->saves, Pre);
+    //@ assert state->page == \at(slots->state->page, Pre) && state->running == \at(slots->state->running, Pre);
+    //@ assert tcuq_state_sound(state);
+    //@ assert TCUQ_SWITCH_IS((*next), \at(*next, Pre));
     bool written = false;
     //@ calls tcuq_any_write;
     written = slots->write(slots->write_context, page, bytes, TCUQ_SLOTS_BYTES);
     if (written) {
         const uint8_t running = state->running;
         tcuq_switch_copy(state, next);
+        //@ assert slots->state == state && TCUQ_SWITCH_IS((*state), (*next));
         state->saves = saves;
         state->page = page;
         state->running = running;

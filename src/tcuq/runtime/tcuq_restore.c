@@ -256,6 +256,10 @@ static bool tcuq_state_possible(const tcuq_monitor *monitor)
         }
     }
 #endif
+    //@ assert tcuq_ring_ok(monitor) && tcuq_ledger_ok(monitor) && tcuq_tokens_ok(monitor) && tcuq_recent_ok(monitor);
+    //@ assert tcuq_kept_ok(monitor) && tcuq_epoch_ok(monitor);
+    //@ assert tcuq_smoothed_ok(monitor);
+    //@ assert tcuq_alarm_ok(monitor);
     return (monitor->telemetry == NULL) || (monitor->telemetry->histogram_shift < 32u);
 }
 
