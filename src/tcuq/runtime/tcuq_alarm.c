@@ -126,12 +126,16 @@ static int8_t tcuq_block_change(const tcuq_channel *channel, int32_t sum)
     int32_t change_q10;
     if (channel->two_sided == 0u) {
         const int32_t block = (int32_t)channel->block;
+        //@ assert 8 <= block && -0x20000000 <= sum / block <= 0x20000000;
+        //@ assert -0x20000000 <= channel->edges[0] / block <= 0x20000000;
         const int32_t beyond = (sum / block) - (channel->edges[0] / block);
         change_q10 = (beyond < 32767) ? beyond : 32767;
+        //@ assert -0x40000000 <= change_q10 <= 32767;
     } else {
         const uint32_t height = (sum > 0) ? (uint32_t)sum : 0u;
         const uint32_t mean = (channel->centre > 0) ? (uint32_t)channel->centre : 0u;
         change_q10 = (int32_t)tcuq_log2_q10(height + 1u) - (int32_t)tcuq_log2_q10(mean + 1u);
+        //@ assert -32767 <= change_q10 <= 32767;
     }
     return tcuq_change(change_q10);
 }

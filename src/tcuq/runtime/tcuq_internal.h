@@ -112,7 +112,7 @@ static inline bool tcuq_has_outputs(const tcuq_profile *profile)
 }
 
 /* (Q10, 1/8) A change, at most 127 eighths either way, rounded to the nearest. */
-/*@ requires -65535 <= change_q10 <= 65535;
+/*@ requires -0x7FFFFF00 <= change_q10 <= 0x7FFFFF00;
     assigns \nothing;
     ensures -127 <= \result <= 127; */
 static inline int8_t tcuq_change(int32_t change_q10)
