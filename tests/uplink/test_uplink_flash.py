@@ -49,7 +49,9 @@ def changed(snapshot: bytes, at: int, value: bytes) -> bytes:
 @pytest.mark.parametrize("pages", [2, 3])
 def test_a_power_cut_at_every_write_loses_nothing(pages: int, tmp_path: Path) -> None:
     """Every write of a life is cut, after every 16th byte, in four ways; no promise is broken."""
-    writes, cuts = map(int, run([compile_uplink(tmp_path, "cuts"), str(pages), "16"]).split())
+    writes, cuts = map(
+        int, run([compile_uplink(tmp_path, "cuts"), str(pages), "16", "hand"]).split()
+    )
     assert writes >= 20
     assert cuts == 4 * writes * 21
 

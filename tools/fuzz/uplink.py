@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.fixtures.firmware.toolchain import RUNTIME, UPLINK
-from tests.fixtures.uplink.device import STAGES
 from tools.fuzz.fuzzers import HERE, WATCHED, compile_objects, link
 from tools.fuzz.run import Outcome, fuzz, merge, run_campaign
 
@@ -20,8 +19,8 @@ LONGEST = 256  # bytes of an input
 
 def harness_sources() -> list[Path]:
     """Return the harness and what it needs."""
-    stages = [RUNTIME / f"tcuq_{stage}.c" for stage in STAGES]
-    return [*sorted((HERE / "uplink").glob("*.c")), HERE / "bytes.c", *stages]
+    own = sorted((HERE / "uplink").glob("*.c"))
+    return [*own, HERE / "bytes.c", *sorted(RUNTIME.glob("*.c"))]
 
 
 def includes(uplink: Path) -> list[str]:

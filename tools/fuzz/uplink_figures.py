@@ -57,7 +57,9 @@ def cut_rows(folder: Path, byte_step: int) -> Iterator[Row]:
     """Yield what power cuts at every write leave stored."""
     program = compile_uplink(folder, "cuts")
     for pages in (2, 3):
-        writes, cuts = map(int, run([program, str(pages), str(byte_step)], seconds=3600).split())
+        writes, cuts = map(
+            int, run([program, str(pages), str(byte_step), "hand"], seconds=3600).split()
+        )
         yield Row(
             f"uplink, {pages} pages: power cuts at each of {writes} writes, after every"
             f" {'byte' if byte_step == 1 else f'{byte_step}th byte'}, after which all promised"

@@ -24,7 +24,10 @@ from tools.seeded_bugs import Bug, read_bugs, seed
 LEAST_FOUND, SHORT_EVERY = 0.95, 15
 BUGS = Path(__file__).with_name("uplink_bugs.toml")
 FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
-TESTS = ("test_uplink_acks.py", "test_uplink_flash.py", "test_uplink_time.py", "test_uplink.py")
+TESTS = (
+    "test_uplink_keep.py", "test_uplink_acks.py", "test_uplink_flash.py", "test_uplink_time.py",
+    "test_uplink.py",
+)  # fmt: skip
 
 
 def corpus_finds(bug: Bug, objects: Path, folder: Path) -> bool:

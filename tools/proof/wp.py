@@ -28,7 +28,7 @@ PACKAGE = RUNTIME.parent  # has the folders of C sources
 FOLDERS = ("runtime", "uplink", "ota")
 UPLINK_SOURCES = (
     "tcuq_uplink_time.c", "tcuq_uplink_row.c", "tcuq_uplink_snapshot.c", "tcuq_uplink_stored.c",
-    "tcuq_sign.c", "tcuq_uplink.c",
+    "tcuq_sign.c", "tcuq_uplink.c", "tcuq_uplink_keep.c",
 )  # fmt: skip
 BLOB, SLOTS = "tcuq_blob.c", "tcuq_slots.c"
 OTA_SOURCES = ("tcuq_verify.c", BLOB, "tcuq_switch.c", SLOTS)

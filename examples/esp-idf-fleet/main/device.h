@@ -24,9 +24,9 @@ bool network_heard(uint8_t *acknowledgement);
 /* Waits until an acknowledgement has come, at most so long. */
 void network_wait(uint32_t seconds);
 
-/* Reads all copies; the newest whole one is the uplink's and the monitor's state then. */
-void storage_read(tcuq_uplink *uplink);
-/* Writes what the uplink has to save, if anything. */
-void storage_save(tcuq_uplink *uplink);
+/* A tcuq_read_copy. */
+bool storage_read(void *context, uint8_t page, uint8_t *bytes, uint32_t size);
+/* A tcuq_write_copy. */
+bool storage_write(void *context, uint8_t page, const uint8_t *bytes, uint32_t size);
 
 #endif

@@ -25,6 +25,10 @@ static tcuq_uplink uplink = {
     .interval_s = 3600u, .least_steps = STEPS_PER_WAKE * WAKES_PER_HOUR / 16u * 15u, .first_s = 900u,
     .resend_s = 30u, .longest_s = 3600u, .send = network_send, .slots = SLOTS, .pages = PAGES,
     .record_bytes = TCUQ_RECORD_BYTES, .records = records, .state = &state};
+static uint8_t copy[TCUQ_UPLINK_BYTES(SLOTS, TCUQ_RECORD_BYTES) + TCUQ_DEVICE_SNAPSHOT_BYTES];
+static const tcuq_keeper keeper = {
+    .uplink = &uplink, .monitor = &tcuq_device, .identity = {.firmware = FIRMWARE}, .read = storage_read,
+    .write = storage_write, .buffer = copy, .size = sizeof copy};
 
 static uint64_t device_number(void)
 {
@@ -68,19 +72,13 @@ static bool restore_state(void)
         tcuq_reset_history(&tcuq_device);
         return true;
     }
-    if (tcuq_uplink_init(&uplink) != TCUQ_OK) {
-        return false;
-    }
-    storage_read(&uplink);
-    return tcuq_uplink_begin(&uplink, &tcuq_device, device_clock_s()) == TCUQ_OK;
+    return tcuq_keeper_begin(&keeper, device_clock_s()) == TCUQ_OK;
 }
 
 static void communicate(void)
 {
-    const tcuq_identity identity = {.firmware = FIRMWARE};
     uint8_t acknowledgement[TCUQ_ACK_BYTES];
-    (void)tcuq_uplink_record(&uplink, &tcuq_device, &identity, device_clock_s());
-    storage_save(&uplink);
+    (void)tcuq_keeper_save(&keeper, device_clock_s());
     if ((tcuq_uplink_wait_s(&uplink, device_clock_s()) != 0u) || !storage_open() ||
         !network_start(uplink.device)) {
         return; /* nothing to send, or no way to: the radio stays off */

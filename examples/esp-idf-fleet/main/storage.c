@@ -5,11 +5,8 @@
 #include "nvs.h"
 #include "nvs_flash.h"
 
-#define UPLINK_BYTES TCUQ_UPLINK_BYTES(SLOTS, TCUQ_RECORD_BYTES)
-
 static const char *const TAG = "storage";
 static const char *const KEYS[PAGES] = {"page0", "page1", "page2", "page3"};
-static uint8_t copy[UPLINK_BYTES + TCUQ_DEVICE_SNAPSHOT_BYTES];
 static nvs_handle_t handle;
 static bool open;
 
@@ -34,34 +31,20 @@ bool storage_open(void)
     return open;
 }
 
-void storage_read(tcuq_uplink *uplink)
+bool storage_read(void *context, uint8_t page, uint8_t *bytes, uint32_t size)
 {
-    const bool readable = storage_open();
-    for (uint8_t page = 0u; readable && (page < PAGES); page++) {
-        size_t size = sizeof copy;
-        if ((nvs_get_blob(handle, KEYS[page], copy, &size) == ESP_OK) && (size == sizeof copy) &&
-            (tcuq_uplink_restore(uplink, page, copy, UPLINK_BYTES) == TCUQ_OK)) {
-            const tcuq_status status =
-                tcuq_restore(&tcuq_device, &copy[UPLINK_BYTES], TCUQ_DEVICE_SNAPSHOT_BYTES);
-            if (status != TCUQ_OK) {
-                ESP_LOGW(TAG, "monitor: %s", tcuq_strerror(status)); /* of another profile, say */
-            }
-        }
-    }
+    size_t length = size;
+    (void)context;
+    return storage_open() && (nvs_get_blob(handle, KEYS[page], bytes, &length) == ESP_OK) && (length == size);
 }
 
-void storage_save(tcuq_uplink *uplink)
+bool storage_write(void *context, uint8_t page, const uint8_t *bytes, uint32_t size)
 {
-    if ((tcuq_uplink_snapshot(uplink, copy, UPLINK_BYTES) != TCUQ_OK) ||
-        (tcuq_snapshot(&tcuq_device, &copy[UPLINK_BYTES], TCUQ_DEVICE_SNAPSHOT_BYTES) != TCUQ_OK)) {
-        return;
-    }
-    esp_err_t error = storage_open() ? nvs_set_blob(handle, KEYS[tcuq_uplink_page(uplink)], copy, sizeof copy)
-                                     : ESP_ERR_NVS_NOT_INITIALIZED;
+    (void)context;
+    esp_err_t error = storage_open() ? nvs_set_blob(handle, KEYS[page], bytes, size) : ESP_ERR_NVS_NOT_INITIALIZED;
     error = (error == ESP_OK) ? nvs_commit(handle) : error;
-    if (error == ESP_OK) {
-        (void)tcuq_uplink_saved(uplink); /* only now may the record be sent */
-    } else {
+    if (error != ESP_OK) {
         ESP_LOGW(TAG, "not saved: %s", esp_err_to_name(error));
     }
+    return error == ESP_OK;
 }

@@ -21,9 +21,11 @@ bool network_heard(uint8_t *acknowledgement, int milliseconds);
 /* Ends the connection, for the time of sleep. */
 void network_stop(void);
 
-/* Reads all copies; the newest whole one is the uplink's and the monitor's state then. */
-void storage_read(tcuq_uplink *uplink);
-/* Writes what the uplink has to save, if anything. */
-void storage_save(tcuq_uplink *uplink);
+/* Mounts NVS; without it nothing is restored, saved or sent. */
+void storage_mount(void);
+/* A tcuq_read_copy. */
+bool storage_read(void *context, uint8_t page, uint8_t *bytes, uint32_t size);
+/* A tcuq_write_copy. */
+bool storage_write(void *context, uint8_t page, const uint8_t *bytes, uint32_t size);
 
 #endif

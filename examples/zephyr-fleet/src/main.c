@@ -19,6 +19,10 @@ static tcuq_uplink uplink = {
     .interval_s = 3600u, .least_steps = 3375u, .first_s = 900u, .resend_s = 30u, .longest_s = 3600u,
     .send = network_send, .slots = SLOTS, .pages = PAGES, .record_bytes = TCUQ_RECORD_BYTES,
     .records = records, .state = &state};
+static uint8_t copy[TCUQ_UPLINK_BYTES(SLOTS, TCUQ_RECORD_BYTES) + TCUQ_DEVICE_SNAPSHOT_BYTES];
+static const tcuq_keeper keeper = {
+    .uplink = &uplink, .monitor = &tcuq_device, .identity = {.firmware = FIRMWARE}, .read = storage_read,
+    .write = storage_write, .buffer = copy, .size = sizeof copy};
 
 static uint64_t device_number(void)
 {
@@ -40,10 +44,8 @@ static void run_model(uint8_t *posterior, int8_t *features)
 
 static void communicate(void)
 {
-    const tcuq_identity identity = {.firmware = FIRMWARE};
     uint8_t acknowledgement[TCUQ_ACK_BYTES];
-    (void)tcuq_uplink_record(&uplink, &tcuq_device, &identity, device_clock_s());
-    storage_save(&uplink);
+    (void)tcuq_keeper_save(&keeper, device_clock_s());
     if (tcuq_uplink_run(&uplink, device_clock_s()) == TCUQ_OK) {
         while (network_heard(acknowledgement, ANSWER_MS)) {
             (void)tcuq_uplink_stored(&uplink, acknowledgement, sizeof acknowledgement, device_clock_s());
@@ -60,12 +62,12 @@ int main(void)
     static int8_t features[TCUQ_DEVICE_WIDTH + 1u];
     uplink.device = device_number();
     network_name(uplink.device);
-    if ((tcuq_device_selftest() != 0) || (tcuq_uplink_init(&uplink) != TCUQ_OK)) {
+    if (tcuq_device_selftest() != 0) {
         LOG_ERR("self-test failed: this build does not decide as the host does");
         return 1;
     }
-    storage_read(&uplink);
-    bool works = tcuq_uplink_begin(&uplink, &tcuq_device, device_clock_s()) == TCUQ_OK;
+    storage_mount();
+    const bool works = tcuq_keeper_begin(&keeper, device_clock_s()) == TCUQ_OK;
     while (works && (k_sleep(K_SECONDS(STEP_S)) == 0)) { /* the kernel chooses the deepest state that fits */
         tcuq_decision decision;
         run_model(posterior, features);

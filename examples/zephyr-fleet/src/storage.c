@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of the uplink's and the monitor's state in NVS, one entry per page, on the board's storage partition. */
+#include <errno.h>
 #include <zephyr/drivers/flash.h>
 #include <zephyr/kvss/nvs.h>
 #include <zephyr/logging/log.h>
@@ -11,9 +12,7 @@ LOG_MODULE_REGISTER(storage);
 
 #define FIRST_ENTRY 1u
 #define SECTORS 4u
-#define UPLINK_BYTES TCUQ_UPLINK_BYTES(SLOTS, TCUQ_RECORD_BYTES)
 
-static uint8_t copy[UPLINK_BYTES + TCUQ_DEVICE_SNAPSHOT_BYTES];
 static struct nvs_fs storage;
 static bool mounted;
 
@@ -31,36 +30,27 @@ static bool mount(void)
     return nvs_mount(&storage) == 0;
 }
 
-void storage_read(tcuq_uplink *uplink)
+void storage_mount(void)
 {
     mounted = mount();
     if (!mounted) {
         LOG_ERR("no storage");
     }
-    for (uint8_t page = 0u; mounted && (page < PAGES); page++) {
-        const ssize_t size = nvs_read(&storage, (uint16_t)(FIRST_ENTRY + page), copy, sizeof copy);
-        if ((size == (ssize_t)sizeof copy) &&
-            (tcuq_uplink_restore(uplink, page, copy, UPLINK_BYTES) == TCUQ_OK)) {
-            const tcuq_status status =
-                tcuq_restore(&tcuq_device, &copy[UPLINK_BYTES], TCUQ_DEVICE_SNAPSHOT_BYTES);
-            if (status != TCUQ_OK) {
-                LOG_WRN("monitor: %s", tcuq_strerror(status)); /* of another profile, say */
-            }
-        }
-    }
 }
 
-void storage_save(tcuq_uplink *uplink)
+bool storage_read(void *context, uint8_t page, uint8_t *bytes, uint32_t size)
 {
-    if (!mounted || (tcuq_uplink_snapshot(uplink, copy, UPLINK_BYTES) != TCUQ_OK) ||
-        (tcuq_snapshot(&tcuq_device, &copy[UPLINK_BYTES], TCUQ_DEVICE_SNAPSHOT_BYTES) != TCUQ_OK)) {
-        return;
-    }
-    const uint16_t entry = (uint16_t)(FIRST_ENTRY + tcuq_uplink_page(uplink));
-    const ssize_t written = nvs_write(&storage, entry, copy, sizeof copy);
-    if ((written == (ssize_t)sizeof copy) || (written == 0)) { /* 0: the same bytes are there already */
-        (void)tcuq_uplink_saved(uplink); /* only now may the record be sent */
-    } else {
+    (void)context;
+    return mounted && (nvs_read(&storage, (uint16_t)(FIRST_ENTRY + page), bytes, size) == (ssize_t)size);
+}
+
+bool storage_write(void *context, uint8_t page, const uint8_t *bytes, uint32_t size)
+{
+    (void)context;
+    const ssize_t written = mounted ? nvs_write(&storage, (uint16_t)(FIRST_ENTRY + page), bytes, size) : -ENODEV;
+    const bool saved = (written == (ssize_t)size) || (written == 0); /* 0: the same bytes are there already */
+    if (!saved) {
         LOG_WRN("not saved: %d", (int)written);
     }
+    return saved;
 }

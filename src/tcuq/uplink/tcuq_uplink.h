@@ -14,8 +14,8 @@
  * bounds records by the monitor's own count of steps.
  *
  * None of the functions may run at the same time as another one of the same uplink, nor tcuq_step at the same time
- * as one that is given its monitor; call none from an interrupt. send and mac are called from within tcuq_uplink_run,
- * tcuq_uplink_record and tcuq_uplink_stored, and call none of them. Buffers need no alignment. Undefined: calls before
+ * as one that is given its monitor; call none from an interrupt. send, mac, read and write are called from within
+ * tcuq_uplink_run, tcuq_uplink_record, tcuq_uplink_stored and those of a tcuq_keeper, and call none of them. Buffers need no alignment. Undefined: calls before
  * tcuq_uplink_init returned OK, and null where it is not said to be refused. In every function
  * `uplink` is the caller's configuration, which stays as it is, and `now_s` the caller's clock in seconds. */
 #ifndef TCUQ_UPLINK_H
@@ -89,6 +89,24 @@ typedef struct {
     tcuq_uplink_state *state;
 } tcuq_uplink;
 
+/* Reads a page of flash: size bytes, or false if it cannot; what it read then does not count. */
+typedef bool (*tcuq_read_copy)(void *context, uint8_t page, uint8_t *bytes, uint32_t size);
+
+/* Erases a page of flash and writes it; true only if all size bytes are there after a power cut. */
+typedef bool (*tcuq_write_copy)(void *context, uint8_t page, const uint8_t *bytes, uint32_t size);
+
+/* Keeps an uplink and its monitor in flash, in place of restore, begin, record, snapshot and saved below. */
+typedef struct {
+    tcuq_uplink *uplink;
+    tcuq_monitor *monitor;
+    tcuq_identity identity; /* of it only the firmware is read */
+    uint32_t size;         /* of buffer and of each copy: at least tcuq_uplink_size + tcuq_snapshot_size */
+    uint8_t *buffer;       /* the uplink's bytes, then the monitor's */
+    tcuq_read_copy read;
+    tcuq_write_copy write;
+    void *context;         /* for both */
+} tcuq_keeper;
+
 /* Checks everything once, and starts a device that never sent anything. uplink: null is refused. */
 TCUQ_MUST_CHECK tcuq_status tcuq_uplink_init(tcuq_uplink *uplink);
 
@@ -142,6 +160,20 @@ uint32_t tcuq_uplink_wait_s(const tcuq_uplink *uplink, uint32_t now_s);
  * uplink: after tcuq_uplink_begin. ack: any bytes from the network; null is refused.
  * size: as many as came; another number is refused. now_s: the clock. */
 tcuq_status tcuq_uplink_stored(tcuq_uplink *uplink, const uint8_t *ack, uint32_t size, uint32_t now_s);
+
+/* After each restart: initialises the uplink, restores it from the newest whole copy in flash and the monitor from
+ * the same one, and begins a boot. If the monitor's part of that copy is damaged, it is restored from the newest other
+ * one, and without any it stays as it is. Calls read once for each page.
+ * keeper: null, or a null in it, is refused, as is a buffer that is too small; both change nothing. Its monitor is one
+ * after tcuq_init. now_s: the clock. */
+TCUQ_MUST_CHECK tcuq_status tcuq_keeper_begin(const tcuq_keeper *keeper, uint32_t now_s);
+
+/* As often as you like: makes a record if one is due and writes copies if there is something to save; then call
+ * tcuq_uplink_run. OK if a copy was written, NOT_DUE if none was to be, UNSAVED if write returned false: nothing is
+ * sent before a later call has written, to the same page. Else the error of tcuq_uplink_record, or BUFFER if the
+ * monitor has a larger profile now.
+ * keeper: after tcuq_keeper_begin returned OK. now_s: the clock. */
+tcuq_status tcuq_keeper_save(const tcuq_keeper *keeper, uint32_t now_s);
 
 #ifdef __cplusplus
 }

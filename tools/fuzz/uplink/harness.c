@@ -126,7 +126,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const uint8_t flags = take8(&in);
     tcuq_uplink *uplink = &on.uplink;
     on.state = malloc(sizeof *on.state);
-    on.monitor = (tcuq_monitor){.profile = &on.profile, .core = &on.core, .telemetry = &on.telemetry};
+    on.profile = (tcuq_profile){.format = TCUQ_PROFILE_FORMAT, .classes = 2u, .lags = {1u}, .lag_count = 1u};
+    on.monitor = (tcuq_monitor){.profile = &on.profile, .core = &on.core, .slots = &on.past,
+                                .posteriors = on.posteriors, .telemetry = &on.telemetry};
     uplink->device = 0x1122334455667700u + flags;
     uplink->mac = ((flags & 1u) != 0u) ? mac : NULL;
     uplink->record_bytes = (uint8_t)(((flags & 1u) != 0u) ? TCUQ_SIGNED_BYTES : TCUQ_RECORD_BYTES);
@@ -151,6 +153,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     MUST((tcuq_uplink_init(uplink) == TCUQ_OK) == expected);
     if (expected) {
         check_refusals(&on);
+        check_keeper(&on);
         for (uint32_t i = 0u; i < MAX_PAGES; i++) {
             on.pages[i] = malloc(on.size);
             memset(on.pages[i], 0xFF, on.size);

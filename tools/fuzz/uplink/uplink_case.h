@@ -18,6 +18,8 @@ typedef struct {
     tcuq_core core;
     tcuq_telemetry telemetry;
     tcuq_profile profile;
+    tcuq_slot past;
+    uint8_t posteriors[2];
     tcuq_monitor monitor;
     uint8_t *pages[MAX_PAGES];
     uint32_t size;        /* of a snapshot */
@@ -49,6 +51,9 @@ void check_wait(const fuzz_uplink *on);
 
 /* refusals.c: of an uplink that has not begun */
 void check_refusals(fuzz_uplink *on);
+
+/* keeper.c: leaves the uplink as after tcuq_uplink_init */
+void check_keeper(fuzz_uplink *on);
 
 /* model.c */
 tcuq_uplink_state model_pass(const fuzz_uplink *on, const tcuq_uplink_state *before);
