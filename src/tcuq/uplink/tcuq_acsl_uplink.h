@@ -91,7 +91,9 @@ uint8_t tcuq_uplink_page(const tcuq_uplink *uplink);
 tcuq_status tcuq_uplink_snapshot(tcuq_uplink *uplink, uint8_t *buffer, uint32_t size);
 
 /*@ requires tcuq_row_ok(uplink);
-    assigns uplink->state->unsaved, uplink->state->page, uplink->state->saves; */
+    assigns uplink->state->unsaved, uplink->state->page, uplink->state->saves;
+    ensures \result != TCUQ_OK ==> uplink->state->page == \old(uplink->state->page);
+    ensures \result != TCUQ_OK ==> uplink->state->saves == \old(uplink->state->saves); */
 tcuq_status tcuq_uplink_saved(tcuq_uplink *uplink);
 
 /*@ requires tcuq_row_ok(uplink) && \valid_read(bytes + (0 .. TCUQ_SNAPSHOT_BYTES - 1)) && bytes[33] <= uplink->slots;
@@ -205,6 +207,7 @@ tcuq_status tcuq_uplink_init(tcuq_uplink *uplink);
       \separated(monitor->telemetry, monitor) && \separated(monitor->telemetry, uplink) &&
       \separated(monitor->telemetry, uplink->state) && \separated(monitor, uplink->state);
     assigns *uplink->state, *monitor->telemetry;
+    ensures uplink->state->count == \old(uplink->state->count);
     ensures \old(uplink->state->sequence) != 0 && \result == TCUQ_OK ==>
       uplink->state->boot == \old(uplink->state->boot) + 1 && uplink->state->sequence == 0;
     ensures \result == TCUQ_OK ==> tcuq_uplink_ok(uplink) && uplink->state->phase == TCUQ_RUNNING; */
