@@ -52,7 +52,7 @@ from tcuq_fleet.store.store import Store
 
 BATCH = 20_000
 WRITTEN: LiteralString = "SELECT pg_current_wal_lsn() - '0/0'"
-PAIRS = 3
+PAIRS = 7
 PAHO = "fleet.measurements.paho"
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
@@ -106,6 +106,12 @@ class Bench:
         for thread in threads:
             thread.join()
         return len(records) / (time.perf_counter() - began)
+
+    def bare_after_checkpoint(self, records: int) -> float:
+        """Return the rate of one connection while every page it touches is written ahead whole."""
+        with psycopg.connect(self.postgres.url, autocommit=True) as connection:
+            connection.execute("CHECKPOINT")
+        return self.bare(self.next_hour(records), 1)
 
     def _bare(self, encoded: list[bytes]) -> None:
         with psycopg.connect(self.postgres.url, autocommit=True) as connection:
@@ -240,10 +246,11 @@ def gateway_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
     for workers in (1, 2):
         rates, ratios = [], []
         for _ in range(pairs):
-            bare = bench.bare(bench.next_hour(records), workers)
+            before = bench.bare(bench.next_hour(records), workers)
             with bench.workers(workers):
                 rates.append(rate_by_messages(bench, records, workers))
-            ratios.append(rates[-1] / bare)
+            after = bench.bare(bench.next_hour(records), workers)
+            ratios.append(2 * rates[-1] / (before + after))
         rate, ratio = statistics.median(rates), statistics.median(ratios)
         holds = rate >= 50_000 if workers == 1 else rate >= 90_000 or ratio >= 0.85
         must = "≥ 50,000" if workers == 1 else "≥ 90,000, or ≥ 0.85 of the bare statement"
@@ -318,13 +325,13 @@ def discovery_row(connection: "psycopg.Connection[Any]", devices: int, must_s: f
 
 def large_rows(bench: Bench, records: int, large: int, pairs: int) -> Iterator[Row]:
     """Yield rate, size and judging time at more devices."""
-    small = statistics.median(bench.bare(bench.next_hour(records), 1) for _ in range(pairs))
+    small = statistics.median(bench.bare_after_checkpoint(records) for _ in range(pairs))
     yield judging_row(bench, 0.5)
     bench.load(large)
-    rate = statistics.median(bench.bare(bench.next_hour(records), 1) for _ in range(pairs))
+    rate = statistics.median(bench.bare_after_checkpoint(records) for _ in range(pairs))
     size = bench.number("SELECT pg_total_relation_size('devices')") / large
     yield Row(
-        f"update rate at {large:,} devices, share of that before",
+        f"update rate at {large:,} devices after a checkpoint, share of that before",
         "≥ 0.8",
         f"{rate / small:.2f} ({rate:,.0f} of {small:,.0f})",
         rate >= 0.8 * small,
