@@ -238,7 +238,7 @@ def statement_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
         share < 1,
     )
     yield figure("bytes written ahead per record", f"{size:,.0f}")
-    yield figure("bytes written ahead per record, INSERT … ON CONFLICT", f"{insert_size:,.0f}")
+    yield figure("bytes written ahead by INSERT … ON CONFLICT per record", f"{insert_size:,.0f}")
 
 
 def gateway_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
