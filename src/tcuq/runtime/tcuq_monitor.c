@@ -141,7 +141,10 @@ void tcuq_step(tcuq_monitor *monitor, const uint8_t *posterior, const int8_t *fe
     tcuq_budget_run(monitor, decision);
     //@ assert tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
 #if TCUQ_WITH_ALARM
+    //@ assert tcuq_alarm_given(monitor) && tcuq_epoch_ok(monitor);
+    //@ assert tcuq_alarm_ok(monitor);
     tcuq_alarm_note(monitor, health, &signals);
+    //@ assert tcuq_alarm_given(monitor) && tcuq_epoch_ok(monitor);
     tcuq_alarm_run(monitor, &signals, decision);
     //@ assert tcuq_ring_ok(monitor) && tcuq_slots_ok(monitor);
 #else

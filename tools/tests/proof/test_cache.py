@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.proof.wp import FOLDERS, PACKAGE, parsed
+from tools.proof.wp import FOLDERS, PACKAGE, forget_timeouts, parsed
 
 SOURCE = "tcuq_threshold.c"
 
@@ -49,3 +49,12 @@ def test_code_limits_and_contracts_renew_a_proof(
     """A proof is made again if a contract, a limit or the code is another."""
     change(package / "runtime" / name, old, new)
     assert parsed(SOURCE, package) != parsed(SOURCE)
+
+
+def test_only_answers_that_came_in_time_are_kept(tmp_path: Path) -> None:
+    """A loaded machine's missing answer is no answer."""
+    answers = {"late": '{ "verdict": "timeout", "time": 30. }', "good": '{ "verdict": "valid" }'}
+    for name, text in answers.items():
+        (tmp_path / f"{name}.json").write_text(text, "utf-8")
+    forget_timeouts(tmp_path)
+    assert [path.stem for path in tmp_path.iterdir()] == ["good"]
