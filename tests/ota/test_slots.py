@@ -105,6 +105,25 @@ def test_a_damaged_slot_falls_back(device: BlobDevice, blobs: tuple[bytes, bytes
     assert device.state.highest == 6
 
 
+def test_a_slot_whose_profile_runs_is_never_free(
+    device: BlobDevice, blobs: tuple[bytes, bytes], newer: tcuq.Profile
+) -> None:
+    """Also where the switch names the other slot: a fall-back ran, and its write failed."""
+    for blob in blobs:
+        device.install(blob)
+        device.confirm()
+    flash = bytearray(device.flash)
+    flash[16384 + 500] ^= 1
+    device.flash = bytes(flash)
+    device.power(fails=True)
+    assert device.start() == FORGED
+    assert (device.state.active, device.state.running) == (1, 0)
+    device.power()
+    assert device.install(blob_of(newer, 7)) == TRIAL
+    assert device.flash[: len(blobs[0])] == blobs[0]
+    assert device.state.profile == name_of(blobs[0])
+
+
 def test_another_blob_in_a_slot_is_not_run(device: BlobDevice, blobs: tuple[bytes, bytes]) -> None:
     """A blob that was written but never activated does not run, whatever its number."""
     device.install(blobs[0])

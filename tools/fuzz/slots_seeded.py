@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Puts each seeded bug into a copy of the slots and tags and says what finds it.
 
-First the tests of tags, then so many inputs of the slots' fuzzer, always the same. `--short` is
-CI's form: every fifth bug.
+A bug of tags is for their tests; one of slots for so many inputs of the slots' fuzzer, always the
+same, then for the slots' tests. `--short` is CI's form: every fifth bug.
 """
 
 import os
@@ -21,7 +21,7 @@ from tools.seeded_bugs import Bug, read_bugs, seed
 
 BUGS = Path(__file__).with_name("slots_bugs.toml")
 INPUTS, SECONDS, SHORT_EVERY = 300_000, 60, 5
-TAGS = "tests/ota/test_tags.py"
+TAGS, SLOTS = "tests/ota/test_tags.py", "tests/ota/test_slots.py"
 
 
 def found_by(bug: Bug, folder: Path) -> str:
@@ -30,16 +30,22 @@ def found_by(bug: Bug, folder: Path) -> str:
         shutil.copytree(source, folder / source.name)
     seed(bug, folder / bug.file, BUGS.name)
     if bug.file.startswith("uplink"):
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", TAGS],
-            cwd=ROOT, env={**os.environ, "TCUQ_SOURCES": str(folder)}, capture_output=True,
-            check=False,
-        )  # fmt: skip
-        return TAGS if done.returncode == 1 else ""
+        return TAGS if fails(TAGS, TCUQ_SOURCES=str(folder)) else ""
     fuzzer = slots.build(folder / "build", folder / "ota", folder / "uplink")
     (folder / "fresh").mkdir()
     outcome = fuzz(fuzzer, [folder / "fresh"], SECONDS, most=INPUTS, longest=slots.LONGEST, seed=1)
-    return "fuzzer" if outcome.finding else ""
+    if outcome.finding:
+        return "fuzzer"
+    return SLOTS if fails(SLOTS, TCUQ_BUG=f"{bug.old}\x1f{bug.new}") else ""
+
+
+def fails(tests: str, **environment: str) -> bool:
+    """Return whether one of these tests fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests],
+        cwd=ROOT, env={**os.environ, **environment}, capture_output=True, check=False,
+    )  # fmt: skip
+    return done.returncode == 1
 
 
 def run_bugs(every: int = 1) -> Iterator[tuple[Bug, str]]:

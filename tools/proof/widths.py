@@ -57,6 +57,9 @@ def signal_lemmas(limits: Limits) -> Iterator[Statement]:
     fits = all(count * share <= 32768 for count, share in enumerate(shares)) and len(shares) > lags
     yield Tried("changed labels in Q15", lambda: fits)
     yield Tried("the table of shares", lambda: shares == stated_shares())
+    outputs = shares[: limits["TCUQ_MAX_OUTPUTS"] + 1]
+    jumps = [255 * count * share for count, share in enumerate(outputs)]
+    yield Tried("how far outputs jump in Q12", lambda: max(jumps) >> 11 <= 4096)
     along = all(count * 32768 * share <= INT32[1] for count, share in enumerate(shares))
     yield Tried("projections of all lags, shared out", lambda: along)
     weight, apart, sum_w, total = z3.Ints("weight apart sum_w total")

@@ -100,7 +100,8 @@ static inline int8_t tcuq_signed_byte(uint8_t byte)
 
 /* Whether a step carries outputs in place of a posterior. */
 /*@ requires \valid_read(profile);
-    assigns \nothing; */
+    assigns \nothing;
+    ensures TCUQ_WITH_OUTPUTS == 0 && TCUQ_WITH_CLASSES == 1 ==> !\result; */
 static inline bool tcuq_has_outputs(const tcuq_profile *profile)
 {
 #if TCUQ_WITH_OUTPUTS && TCUQ_WITH_CLASSES
