@@ -44,6 +44,13 @@ def name_of(blob: bytes) -> int:
     return int.from_bytes(blob[16:20], "little")
 
 
+def damage(device: BlobDevice, place: int) -> None:
+    """Change one bit of a device's flash."""
+    flash = bytearray(device.flash)
+    flash[place] ^= 1
+    device.flash = bytes(flash)
+
+
 def test_a_confirmed_profile_stays(device: BlobDevice, blobs: tuple[bytes, bytes]) -> None:
     """Both slots are used in turn, and ten restarts change nothing."""
     for blob, slot in zip(blobs, (0, 1), strict=True):
@@ -91,14 +98,10 @@ def test_a_damaged_slot_falls_back(device: BlobDevice, blobs: tuple[bytes, bytes
     for blob in blobs:
         device.install(blob)
         device.confirm()
-    flash = bytearray(device.flash)
-    flash[16384 + 500] ^= 1
-    device.flash = bytes(flash)
+    damage(device, 16384 + 500)
     assert device.start() == FORGED
     assert (device.state.running, device.state.profile) == (0, name_of(blobs[0]))
-    flash = bytearray(device.flash)
-    flash[500] ^= 1
-    device.flash = bytes(flash)
+    damage(device, 500)
     assert device.start() == FORGED
     assert device.state.profile == device.state.built_in
     assert device.start() == OK
@@ -112,9 +115,7 @@ def test_a_slot_whose_profile_runs_is_never_free(
     for blob in blobs:
         device.install(blob)
         device.confirm()
-    flash = bytearray(device.flash)
-    flash[16384 + 500] ^= 1
-    device.flash = bytes(flash)
+    damage(device, 16384 + 500)
     device.power(fails=True)
     assert device.start() == FORGED
     assert (device.state.active, device.state.running) == (1, 0)

@@ -6,7 +6,6 @@
 
 import argparse
 import re
-import resource
 import shutil
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from results.result import Row, figure, report, tool_version
 from tests.fixtures.firmware.toolchain import ALONE, RUNTIME, run
+from tools.cpu_time import children_seconds
 from tools.fuzz.coverage import Conditions, Lines, runtime_conditions, runtime_lines
 from tools.fuzz.fuzzers import HERE, build, build_pair
 from tools.fuzz.seeds import write
@@ -61,7 +61,7 @@ def fuzz(
 
     The same seed gives the same inputs; 0: others each time.
     """
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_seconds()
     done = subprocess.run(
         [fuzzer, f"-max_total_time={seconds}", f"-runs={most}", f"-max_len={longest}",
          f"-seed={seed}",
@@ -69,8 +69,7 @@ def fuzz(
         cwd=fuzzer.parent, capture_output=True, text=True, errors="replace", check=False,
         timeout=seconds + 120,
     )  # fmt: skip
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    spent = children_seconds() - before
     executions = _last(r"number_of_executed_units: (\d+)", done.stderr)
     report_lines = [line for line in done.stderr.splitlines() if not line.startswith("#")]
     finding = "\n".join(report_lines[-60:]) if done.returncode else ""

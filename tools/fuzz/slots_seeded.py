@@ -5,19 +5,17 @@ A bug of tags is for their tests; one of slots for so many inputs of the slots' 
 same, then for the slots' tests. `--short` is CI's form: every fifth bug.
 """
 
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from results.result import Row, arguments, report
-from tests.fixtures.firmware.toolchain import OTA, ROOT, UPLINK
+from tests.fixtures.firmware.toolchain import OTA, UPLINK
 from tools.fuzz import slots
 from tools.fuzz.run import fuzz
-from tools.seeded_bugs import Bug, read_bugs, seed
+from tools.seeded_bugs import Bug, failing_test, read_bugs, seed
 
 BUGS = Path(__file__).with_name("slots_bugs.toml")
 INPUTS, SECONDS, SHORT_EVERY = 300_000, 60, 5
@@ -30,22 +28,13 @@ def found_by(bug: Bug, folder: Path) -> str:
         shutil.copytree(source, folder / source.name)
     seed(bug, folder / bug.file, BUGS.name)
     if bug.file.startswith("uplink"):
-        return TAGS if fails(TAGS, TCUQ_SOURCES=str(folder)) else ""
+        return failing_test([TAGS], TCUQ_SOURCES=str(folder))
     fuzzer = slots.build(folder / "build", folder / "ota", folder / "uplink")
     (folder / "fresh").mkdir()
     outcome = fuzz(fuzzer, [folder / "fresh"], SECONDS, most=INPUTS, longest=slots.LONGEST, seed=1)
     if outcome.finding:
         return "fuzzer"
-    return SLOTS if fails(SLOTS, TCUQ_BUG=f"{bug.old}\x1f{bug.new}") else ""
-
-
-def fails(tests: str, **environment: str) -> bool:
-    """Return whether one of these tests fails."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", tests],
-        cwd=ROOT, env={**os.environ, **environment}, capture_output=True, check=False,
-    )  # fmt: skip
-    return done.returncode == 1
+    return failing_test([SLOTS], TCUQ_BUG=f"{bug.old}\x1f{bug.new}")
 
 
 def run_bugs(every: int = 1) -> Iterator[tuple[Bug, str]]:

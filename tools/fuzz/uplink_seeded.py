@@ -5,29 +5,22 @@ First the inputs of the fuzzer's corpus, then the uplink's tests, until the firs
 `--short` is CI's form: every 15th bug.
 """
 
-import os
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from results.result import Row, arguments, figure, report
-from tests.fixtures.firmware.toolchain import ROOT, UPLINK, ToolError
+from tests.fixtures.firmware.toolchain import UPLINK
 from tools.fuzz.fuzzers import link
 from tools.fuzz.run import replay
 from tools.fuzz.uplink import CORPUS, build, compile_uplink, harness_sources
-from tools.seeded_bugs import Bug, read_bugs, seed
+from tools.seeded_bugs import Bug, failing_test, read_bugs, seed
 
 LEAST_FOUND, SHORT_EVERY = 0.95, 15
 BUGS = Path(__file__).with_name("uplink_bugs.toml")
-FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
-TESTS = (
-    "test_uplink_keep.py", "test_uplink_acks.py", "test_uplink_flash.py", "test_uplink_time.py",
-    "test_uplink.py",
-)  # fmt: skip
+TESTS = [f"tests/uplink/test_uplink{part}.py" for part in ("_keep", "_acks", "_flash", "_time", "")]
 
 
 def corpus_finds(bug: Bug, objects: Path, folder: Path) -> bool:
@@ -39,20 +32,6 @@ def corpus_finds(bug: Bug, objects: Path, folder: Path) -> bool:
     changed = [*uplink.glob("*.c"), *harness_sources()] if header else [changed_file]
     compile_uplink(folder / "build", changed, uplink)
     return bool(replay(link(folder / "build"), [CORPUS]).finding)
-
-
-def failing_test(uplink: Path) -> str:
-    """Return the first test that fails with a copy of the uplink, or "" if all pass."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider",
-         *(str(ROOT / "tests/uplink" / name) for name in TESTS)],
-        cwd=ROOT, env={**os.environ, "TCUQ_UPLINK": str(uplink)}, capture_output=True, text=True,
-        errors="replace", check=False,
-    )  # fmt: skip
-    first = FAILURE.search(done.stdout)
-    if done.returncode and first is None:
-        raise ToolError(f"pytest ends with {done.returncode}:\n{done.stdout[-2000:]}")
-    return first[1] if first else ""
 
 
 def run_bugs(every: int = 1) -> Iterator[tuple[Bug, str]]:
@@ -68,7 +47,7 @@ def run_bugs(every: int = 1) -> Iterator[tuple[Bug, str]]:
                 left.append((bug, folder / "uplink"))
             shutil.rmtree(folder / "build")
         for bug, uplink in left:
-            yield bug, failing_test(uplink)
+            yield bug, failing_test(TESTS, TCUQ_UPLINK=str(uplink))
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 """What `pip install` of each wheel brings into a clean environment, and what its import costs."""
 
 import json
-import resource
 import statistics
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from results.result import ROOT, Row, measure
+from tools.cpu_time import children_seconds
 
 ROUNDS = 15
 IMPORT = "import time; t = time.process_time(); import {}; print(time.process_time() - t)"
@@ -21,12 +21,6 @@ def pip(python: Path, *words: str) -> str:
     """Run pip of that environment."""
     command = [str(python), "-m", "pip", "--disable-pip-version-check", *words]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-def children_seconds() -> float:
-    """Return the CPU seconds of this process's children so far: other work does not count."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 def import_seconds(python: Path, module: str) -> float:

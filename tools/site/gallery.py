@@ -10,12 +10,13 @@ import ast
 import json
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from tools.cpu_time import children_seconds
 
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "docs/gallery"
@@ -65,7 +66,7 @@ def run(name: str) -> Run:
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
     data = environment.get("TCUQ_DATA", "../shared/data")
     environment["TCUQ_DATA"] = str((ROOT / data).resolve())
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    before = children_seconds()
     with tempfile.TemporaryDirectory() as folder:
         result = subprocess.run(
             [sys.executable, *program],
@@ -74,9 +75,7 @@ def run(name: str) -> Run:
         if result.returncode:
             raise RuntimeError(f"docs/gallery/{name}.py fails: {result.stderr.strip()[-2000:]}")
         figure = (Path(folder) / f"{name}.png").read_bytes()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Run(result.stdout, figure, seconds)
+    return Run(result.stdout, figure, children_seconds() - before)
 
 
 def code_of(name: str) -> str:
