@@ -2,9 +2,9 @@
 """z3 on a goal without most of the axioms that Frama-C gives it: a prover for goals about memory.
 
 A goal that follows from some of the axioms follows from all: leaving some out is sound. What stays
-defines memory, separation and this project's predicates, with the axioms named kept_. What goes is
-arithmetic of bits, division and products, and what follows from the definitions anyway: z3 tries
-these without end.
+defines memory, separation, where local variables are and this project's predicates, with the axioms
+named kept_. What goes is arithmetic of bits, division and products, and what follows from the
+definitions anyway: z3 tries these without end.
 
 Arguments: seconds, and the goal in SMT-LIB as Why3 writes it, each assertion under its name.
 """
@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LEFT_OUT = re.compile(
-    r"Q_(?!kept)|land|lor|lxor|lnot|lsl|lsr|bit_test|is_[us]int\w*_l|to_[us]int|is_to_|id_[us]int|proj_int"
+    r"Q_(?!kept|L_)|land|lor|lxor|lnot|lsl|lsr|bit_test|is_[us]int\w*_l|to_[us]int|is_to_|id_[us]int|proj_int"
     r"|two_power|int_of_addr|addr_|table|CompatOrderMult|Abs|Div|Mod|(?:add|sub|neg)_div|assoc"
     r"|Rounds|c_euclid|cmod|cdiv|is_init|set_init|tuple0|match_bool|index_bool|bool_inv"
     r"|separated_|included_|valid_|eqmem_|S\d+_inv"

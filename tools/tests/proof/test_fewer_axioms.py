@@ -27,6 +27,13 @@ def test_lemmas_go_and_definitions_stay() -> None:
     assert fewer(HEAD + LEMMA + DEFINITION + GOAL) == HEAD + DEFINITION + GOAL
 
 
+def test_where_local_variables_are_stays() -> None:
+    """Without it nothing says that a write to a local variable leaves the monitor as it was."""
+    local = ";; Q_L_read_1942_region\n(assert (> limit 0))\n"
+    lemma = ";; Q_cells_square\n(assert (< limit 9))\n"
+    assert fewer(HEAD + local + lemma + GOAL) == HEAD + local + GOAL
+
+
 def test_a_goal_is_proved_by_what_is_left(tmp_path: Path) -> None:
     """A goal that follows from the definitions is proved."""
     assert answer(tmp_path / "goal.smt2", HEAD + LEMMA + DEFINITION + GOAL) == "unsat"
