@@ -287,6 +287,7 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     //@ assert core->next == at && core->filled == \at(monitor->core->filled, Pre);
     //@ assert tcuq_slots(monitor->profile) == size;
     //@ assert tcuq_slots_ok(monitor) && tcuq_slot_ok(now);
+    //@ assert 1 <= monitor->profile->lag_count <= TCUQ_MAX_LAGS;
     tcuq_slot *slot = &monitor->slots[at];
 #if TCUQ_FOURS
     __builtin_memcpy(slot, now, sizeof *slot);
@@ -302,6 +303,7 @@ static void tcuq_remember(const tcuq_monitor *monitor, const uint8_t *posterior,
     //@ assert tcuq_slots(monitor->profile) == size;
     //@ assert \forall integer k; 0 <= k < size && k != at ==> tcuq_slot_ok{Pre}(\at(monitor->slots, Pre) + k) ==> tcuq_slot_ok(monitor->slots + k);
     //@ assert tcuq_slots_ok(monitor);
+    //@ assert 1 <= monitor->profile->lag_count <= TCUQ_MAX_LAGS;
     //@ assert 0 <= at < size <= 255 && (uint8_t)(uint32_t)(at + 1u) == at + 1 && (uint32_t)(at + 1u) == at + 1;
     core->next = (uint8_t)(((at + 1u) == size) ? 0u : at + 1u);
     //@ assert at + 1 == size ==> core->next == 0;
@@ -350,7 +352,8 @@ static TCUQ_NOINLINE const int8_t *tcuq_signals_run_projected(const tcuq_monitor
     }
 #endif
     //@ assert tcuq_slots_ok(monitor);
-    //@ assert \valid_read(TCUQ_LAG_WEIGHTS);
+    //@ assert \valid_read(TCUQ_LAG_WEIGHTS) && \separated(signals, TCUQ_PAST_OF);
+    //@ assert \separated(signals, &now, &past, products + (0 .. 7));
     tcuq_look_back(monitor, posterior, &past, products, &now, signals);
     tcuq_remember(monitor, posterior, &now);
     return row;
