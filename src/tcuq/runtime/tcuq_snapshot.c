@@ -185,11 +185,15 @@ tcuq_status tcuq_snapshot(const tcuq_monitor *monitor, uint8_t *buffer, uint32_t
     if ((buffer == NULL) || (size < whole)) {
         return TCUQ_ERROR_BUFFER;
     }
+    //@ assert 52 <= whole <= size;
+    //@ assert \separated(buffer + (0 .. 11), TCUQ_PROFILE);
     tcuq_put_32(buffer, TCUQ_SNAPSHOT_MAGIC);
     tcuq_put_32(&buffer[4], monitor->profile->hash);
     tcuq_put_32(&buffer[8], whole | ((uint32_t)TCUQ_SNAPSHOT_VERSION << 24));
+    //@ assert tcuq_sizes_kept{Pre, Here}(monitor->profile);
     //@ assert tcuq_given(monitor);
-    //@ assert tcuq_limits_ok(monitor->profile) && tcuq_snapshot_bytes(monitor) == whole;
+    //@ assert tcuq_limits_ok(monitor->profile);
+    //@ assert tcuq_snapshot_bytes(monitor) == whole;
     tcuq_put_state(monitor, &buffer[TCUQ_SNAPSHOT_HEAD]);
     tcuq_put_32(&buffer[whole - TCUQ_SNAPSHOT_CRC], tcuq_crc32(buffer, whole - TCUQ_SNAPSHOT_CRC));
     return TCUQ_OK;
