@@ -70,6 +70,23 @@ def test_counters_wrap(store: Store) -> None:
     assert sums(store)[1] == 2**32 + 50
 
 
+def test_a_record_may_add_any_number_below_2_to_the_32(store: Store) -> None:
+    """What a record adds is exact from 2^31 on too, where it exceeds a signed integer."""
+    large = 3 * 2**30
+    put(store, record(7, 1, 0, large))
+    put(store, record(7, 1, 1, 2 * large))
+    put(store, record(7, 2, 0, large))
+    assert sums(store) == (3, 3 * large, 3 * (large // 10))
+
+
+def test_a_page_holds_29_devices_or_more(store: Store) -> None:
+    """A row takes 200 bytes at most, with a closed epoch and without one."""
+    put(store, record(7, 1, 0, 100), record(8, 1, 0, 100, epoch=1, closed=3))
+    sizes = store.connection.execute("SELECT max(pg_column_size(devices)) FROM devices").fetchone()
+    assert sizes is not None
+    assert sizes[0] <= 200
+
+
 def test_large_unsigned_numbers_are_stored(store: Store) -> None:
     """Ids, boots and sequences of 2^31, 2^63 and more keep their order."""
     big = 2**32 - 1

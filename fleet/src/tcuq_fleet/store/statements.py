@@ -38,6 +38,23 @@ _MEAN_UPDATES: LiteralString = ", ".join(
     for name in MEANS
 )
 
+_COUNTERS = ("steps", "abstained", "denied", "exceeded")
+# A number modulo 2^32, as a signed integer of the same bits; and back, where it is returned.
+_AS_INTEGER: LiteralString = "((<number> + 2147483648 & 4294967295) - 2147483648)::integer"
+_COUNTED_UPDATES: LiteralString = ", ".join(
+    f"{name}_added = "
+    + _AS_INTEGER.replace(
+        "<number>",
+        f"CASE WHEN old.boot = excluded.boot THEN excluded.{name} - old.{name}"
+        f" ELSE excluded.{name} END",
+    )
+    for name in _COUNTERS
+)
+_COUNTED_VALUES: LiteralString = ", ".join(_AS_INTEGER.replace("<number>", n) for n in _COUNTERS)
+_COUNTED_RETURNED: LiteralString = ", ".join(
+    f"{name}_added & 4294967295 AS {name}_added" for name in _COUNTERS
+)
+
 # The row of a device, from its record.
 _ROW: LiteralString = """
     device, boot, sequence, steps, abstained, denied, exceeded, now() AS last_seen, profile,
@@ -60,14 +77,7 @@ WHERE CASE WHEN state = 'retired' OR registered <> site THEN false ELSE true END
 _CHANGES: LiteralString = """
     boot = excluded.boot, sequence = excluded.sequence, steps = excluded.steps,
     abstained = excluded.abstained, denied = excluded.denied, exceeded = excluded.exceeded,
-    steps_added = CASE WHEN old.boot = excluded.boot
-        THEN (excluded.steps - old.steps) & 4294967295 ELSE excluded.steps END,
-    abstained_added = CASE WHEN old.boot = excluded.boot
-        THEN (excluded.abstained - old.abstained) & 4294967295 ELSE excluded.abstained END,
-    denied_added = CASE WHEN old.boot = excluded.boot
-        THEN (excluded.denied - old.denied) & 4294967295 ELSE excluded.denied END,
-    exceeded_added = CASE WHEN old.boot = excluded.boot
-        THEN (excluded.exceeded - old.exceeded) & 4294967295 ELSE excluded.exceeded END,
+    <counted>,
     last_seen = excluded.last_seen, profile = excluded.profile, firmware = excluded.firmware,
     alarms = excluded.alarms,
     alarms_added = CASE WHEN old.boot = excluded.boot
@@ -109,7 +119,7 @@ _INSERT: LiteralString = """
         device, boot, sequence, steps, abstained, denied, exceeded, last_seen, profile,
         firmware, site, alarms, epoch, closed_epoch, evidence, closed_evidence, cause, change,
         label, histogram_shift, histogram, trust, <means>)
-    SELECT steps, abstained, denied, exceeded, alarms, epoch > 0, <row>
+    SELECT <counted values>, alarms, epoch > 0, <row>
         AND CASE WHEN state IS NULL AND (%(enrolled)s OR %(authenticated)s AND trust = 0)
             THEN EXISTS (SELECT FROM devices WHERE devices.device = stage.device) ELSE true END
     ORDER BY device
@@ -118,8 +128,8 @@ _INSERT: LiteralString = """
 # Sums per cohort and hour; returns how many records changed a row, and whose closed an epoch.
 _COUNTED: LiteralString = """
 WITH changed AS (<stored>
-    RETURNING old.device, old.profile, old.firmware, old.site, steps_added, abstained_added,
-        denied_added, exceeded_added, alarms_added, closing
+    RETURNING old.device, old.profile, old.firmware, old.site, <counted returned>, alarms_added,
+        closing
 ), summed AS (
     SELECT profile, firmware, site, count(*) AS records, sum(steps_added) AS steps,
         sum(abstained_added) AS abstained, sum(denied_added) AS denied,
@@ -155,6 +165,9 @@ def _complete(stored: LiteralString) -> LiteralString:
         _COUNTED.replace("<stored>", stored)
         .replace("<row>", _ROW)
         .replace("<changes>", _CHANGES)
+        .replace("<counted>", _COUNTED_UPDATES)
+        .replace("<counted values>", _COUNTED_VALUES)
+        .replace("<counted returned>", _COUNTED_RETURNED)
         .replace("<newer>", _NEWER)
         .replace("<added>", _ADDED)
         .replace("<means>", _MEANS)

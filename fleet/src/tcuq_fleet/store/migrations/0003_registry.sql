@@ -32,6 +32,8 @@ CREATE TABLE registry (
     changed timestamptz NOT NULL DEFAULT now(),
     changed_by text NOT NULL DEFAULT current_user
 );
+-- The judge leaves retired devices out, and need not read the others' rows for that.
+CREATE INDEX registry_retired ON registry (device) WHERE state = 'retired';
 
 CREATE TABLE gateways (
     gateway text PRIMARY KEY,
@@ -45,10 +47,6 @@ CREATE TABLE gateway_sites (
     site integer NOT NULL REFERENCES sites,
     PRIMARY KEY (gateway, site)
 );
-
--- How the device's last record was authenticated: 0 by nobody but its gateway or broker, 1 by the device's own
--- certificate, 2 by its signature. A device that has signed stays at 2.
-ALTER TABLE devices ADD trust smallint NOT NULL DEFAULT 0;
 
 -- The last record of a known device whose boot was too far ahead; it is not stored until it is released.
 CREATE TABLE quarantine (

@@ -1,13 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Means over a device's epochs, in the record's units (docs/spec/record.md), and rankings by estimated accuracy.
 
--- Of the last closed epoch with this profile and firmware, or of the first one so far; null: none.
-ALTER TABLE devices
-    ADD expected_error smallint,
-    ADD health smallint,
-    ADD novelty smallint,
-    ADD confidence smallint,
-    ADD label_changes smallint;
 ALTER TABLE epochs
     ADD expected_error smallint,
     ADD health smallint,
