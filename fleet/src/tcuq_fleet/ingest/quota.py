@@ -46,9 +46,10 @@ class Quota:
         known = slots >= 0
         before = np.where(known, self._counts[slots], 0).astype(np.int64)
         self._counts[slots[known]] = np.minimum(before + count, MAX_COUNT)[known]
-        order = np.argsort(which, kind="stable")
-        rank = np.empty(len(senders), np.int64)
-        rank[order] = np.arange(len(senders)) - np.repeat(np.cumsum(count) - count, count)
+        rank = np.zeros(len(senders), np.int64)
+        if len(unique) < len(senders):
+            order = np.argsort(which, kind="stable")
+            rank[order] = np.arange(len(senders)) - np.repeat(np.cumsum(count) - count, count)
         return np.asarray(before[which] + rank >= per_hour, np.bool_)
 
     def _clear(self, slots: int) -> None:

@@ -66,20 +66,22 @@ class ValidationResult:
     def encode_acks(self, batch: Batch, acks: Array, mount_point: str = "") -> bytes:
         """Count what the store refused, and encode the publications that acknowledge the rest."""
         root = f"{mount_point}tcuq"
-        reasons, acks = batch.reasons[batch.rows], acks[batch.rows]
+        reasons = batch.reasons[batch.rows]
         self.count(reasons)
         publications, at = [], 0
+        repeated = len(batch.records) < len(batch.rows)
         for part in self.parts:
             stored = np.flatnonzero(reasons[at : at + len(part.records)] == Reason.FINE)
-            rows = acks[at : at + len(part.records)][stored]
+            rows = batch.rows[at : at + len(part.records)][stored]
             at += len(part.records)
             if isinstance(part.site, str):
                 topic = f"{root}/{part.site}/{part.sender}/stored"
                 if stored.size:
-                    payload = self.sign(part, np.unique(rows)).tobytes()
+                    unique = np.unique(rows) if repeated else rows
+                    payload = self.sign(part, acks[unique]).tobytes()
                     publications.append(encode_publish(topic, payload))
                 continue
-            signed = self.sign(part, rows)
+            signed = self.sign(part, acks[rows])
             payloads, size = signed.tobytes(), signed.itemsize
             publications += [
                 encode_publish(
@@ -207,7 +209,9 @@ class Validator:
 
         valid = self._select(result, reasons, message_at)
         bounds = np.searchsorted(valid, [0, *ends]).tolist()
-        records, key_ids = records[valid], _key_ids(rows[valid])
+        if len(valid) < len(rows):
+            rows = rows[valid]
+        records, key_ids = rows[:, :CHECKED].view(RECORD)[:, 0], _key_ids(rows)
         for (topic, _), at, end in zip(group, bounds[:-1], bounds[1:], strict=True):
             if end > at:
                 keys = None if key_ids is None else key_ids[at:end]
