@@ -27,6 +27,7 @@ from fleet.tests.fixtures.load import (
     durations,
     hour_of,
     packets_of,
+    run_statement,
     signed,
     stored_part,
 )
@@ -38,15 +39,10 @@ from tcuq_fleet.judge.judge import count_evidence
 from tcuq_fleet.mqtt import PacketReader
 from tcuq_fleet.servers import Broker, Postgres, free_port
 from tcuq_fleet.store.batch import Batch
-from tcuq_fleet.store.claims import OPEN
 from tcuq_fleet.store.registry import Registry
 from tcuq_fleet.store.statements import (
-    COPY,
-    HISTORY,
     INSERT,
-    STAGE,
     UPDATE,
-    statement_parameters,
 )
 from tcuq_fleet.store.store import Store
 
@@ -113,20 +109,18 @@ class Bench:
             connection.execute("CHECKPOINT")
         return self.bare(self.next_hour(records), 1)
 
-    def _bare(self, encoded: list[bytes]) -> None:
+    def _bare(self, encoded: list[bytearray]) -> None:
         with psycopg.connect(self.postgres.url, autocommit=True) as connection:
             self._run(connection, encoded, UPDATE)
 
     def _run(
-        self, connection: "psycopg.Connection[Any]", encoded: list[bytes], statement: LiteralString
+        self,
+        connection: "psycopg.Connection[Any]",
+        encoded: list[bytearray],
+        statement: LiteralString,
     ) -> None:
         for rows in encoded:
-            with connection.transaction(), connection.cursor() as cursor:
-                cursor.execute(STAGE)
-                with cursor.copy(COPY) as copy:
-                    copy.write(rows)
-                values = cursor.execute(statement, statement_parameters(OPEN)).fetchone()
-                cursor.execute(HISTORY, [(values or (0, []))[1]], prepare=False)
+            run_statement(connection, rows, statement)
 
     def cost(self, records: Array, statement: LiteralString) -> tuple[float, float]:
         """Return microseconds of the server's CPU and bytes of WAL per record of one statement."""
@@ -178,7 +172,7 @@ def cpu_s(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
-def encoded_rows(records: Array) -> bytes:
+def encoded_rows(records: Array) -> bytearray:
     """Return records of site 1, each of another device, as COPY takes them."""
     batch = Batch.of([(records, 1)])
     return batch.to_copy_binary(np.arange(len(records)))
