@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import LiteralString
+from typing import Any, LiteralString
 
 import httpx
 import psycopg
@@ -23,7 +23,7 @@ from tcuq_fleet.http_server import create_server
 from tcuq_fleet.ingest.http_ingest import create_health_app
 from tcuq_fleet.servers import Broker, Postgres, free_port
 from tcuq_fleet.store import reconnecting
-from tcuq_fleet.store.connection import Use
+from tcuq_fleet.store.connection import Use, time_limit
 
 
 @contextmanager
@@ -92,6 +92,26 @@ def test_a_worker_leaves_a_connection_that_hangs(
         with stopped(backends(database)):
             sender.send(records_of(range(2, 10)))
             wait_for(lambda: len(sender.acknowledged) == 9)
+
+
+def test_time_limits_share_one_thread_and_end_only_what_takes_longer(database: str) -> None:
+    """A connection in use beyond its limit is ended, others stay, and no use starts a thread."""
+    with psycopg.connect(database) as late, psycopg.connect(database) as quick, ExitStack() as uses:
+        uses.enter_context(time_limit(late, 0))
+        threads = threading.active_count()
+        uses.enter_context(time_limit(quick, 60))
+        wait_for(lambda: late.closed or not answers(late))
+        assert answers(quick)
+        assert threading.active_count() == threads
+
+
+def answers(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether a connection executes a statement."""
+    try:
+        connection.execute("SELECT 1")
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize("fault", ["hangs", "is away"])

@@ -11,8 +11,9 @@ import os
 import random
 import socket
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,7 @@ from psycopg.conninfo import conninfo_to_dict
 from tcuq_fleet.errors import FleetError
 
 CONNECT_S = 5
+WATCH_S = 0.1  # between two looks at the time limits
 KEEPALIVES = {
     "connect_timeout": CONNECT_S,
     "keepalives_idle": 10,
@@ -118,21 +120,49 @@ def time_limit(connection: Connection[Any], limit_s: float) -> Iterator[None]:
     A server process that is stopped or stuck keeps its socket open and never times out by itself.
     """
     with socket.socket(fileno=os.dup(connection.fileno())) as peer:
-        timer = threading.Timer(limit_s, _shut_down, [peer])
-        timer.daemon = True
-        timer.start()
+        _watchdog.add(peer, time.monotonic() + limit_s)
         try:
             yield
         finally:
-            timer.cancel()
-            timer.join()
+            _watchdog.remove(peer)
 
 
-def _shut_down(peer: socket.socket) -> None:
-    try:
-        peer.shutdown(socket.SHUT_RDWR)
-    except OSError:  # it is closed already
-        return
+class _Watchdog:
+    """One thread that ends every connection whose time is over.
+
+    A timer per use would start a thread each time, which takes milliseconds while others are busy.
+    """
+
+    def __init__(self) -> None:
+        self._ends: dict[socket.socket, float] = {}
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+
+    def add(self, peer: socket.socket, end_s: float) -> None:
+        """Shut this socket down at a time of the monotonic clock, or up to `WATCH_S` later."""
+        with self._lock:
+            self._ends[peer] = end_s
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, daemon=True, name="time limits")
+                self._thread.start()
+
+    def remove(self, peer: socket.socket) -> None:
+        """Leave this socket alone from now on."""
+        with self._lock:
+            self._ends.pop(peer, None)
+
+    def _run(self) -> None:
+        while True:
+            time.sleep(WATCH_S)
+            now = time.monotonic()
+            with self._lock:
+                for peer in [peer for peer, end_s in self._ends.items() if end_s <= now]:
+                    with suppress(OSError):  # it is closed already
+                        peer.shutdown(socket.SHUT_RDWR)
+                    del self._ends[peer]
+
+
+_watchdog = _Watchdog()
 
 
 def first_line(error: Exception) -> str:
