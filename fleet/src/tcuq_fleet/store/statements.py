@@ -3,7 +3,7 @@
 
 The UPDATE does the work for devices with a row, nearly all of them; the INSERT the same for devices
 without one. Either locks devices in the order of their ids, and a transaction runs only one of
-them, which prevents deadlocks between workers (docs/decisions/0093-update-first.md).
+them, which prevents deadlocks between workers.
 """
 
 from typing import Any, LiteralString
