@@ -23,7 +23,7 @@ import psycopg
 
 from fleet.measurements import clickhouse
 from fleet.measurements.engine_questions import Answers, Fleet, Question, resident
-from fleet.measurements.shards import processes
+from fleet.tests.fixtures.cpu import processes
 from fleet.tests.fixtures.servers import open_folder
 from results.result import Row, figure, parser, report
 from tcuq_fleet.servers import Postgres

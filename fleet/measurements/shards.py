@@ -17,13 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import LiteralString, NamedTuple
 
 import numpy as np
 import psycopg
 from psycopg import pq
 
+from fleet.tests.fixtures.cpu import processes, server_cpu_s
 from fleet.tests.fixtures.dashboard_server import get, get_page, live
 from fleet.tests.fixtures.load import MIXING, durations, records_of, run_statement, stored_part
 from fleet.tests.fixtures.servers import create_tables, new_database, open_folder
@@ -51,7 +51,6 @@ MOST_DIFFERENCE, MOST_RATIO = 0.10, 1.3
 # Of 40,000 devices these are milliseconds, and pages written whole after a checkpoint.
 NOISE_IN_SHORT = ("bytes written ahead", "processor time", "e-BH over", "home page, four")
 WAL: LiteralString = "SELECT (pg_current_wal_lsn() - '0/0')::bigint"
-TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class Cost(NamedTuple):
@@ -163,26 +162,7 @@ class Fleet:
             return int(value)
 
     def _servers_s(self) -> float:
-        return sum(processor_s(server) for server in self.servers)
-
-
-def processes(server: Postgres) -> Iterator[tuple[int, list[str]]]:
-    """Yield each process of a server, the main one first, with the fields of its `stat`."""
-    main = int((server.data / "postmaster.pid").read_text("utf-8").split("\n")[0])
-    for process in sorted(Path("/proc").glob("[0-9]*"), key=lambda path: path.name != str(main)):
-        try:
-            fields = (process / "stat").read_text("utf-8").rpartition(")")[2].split()
-        except OSError:  # it has just ended
-            continue
-        if main in (int(process.name), int(fields[1])):
-            yield int(process.name), fields
-
-
-def processor_s(server: Postgres) -> float:
-    """Return the processor time of a server: its processes, and those that have ended."""
-    first, *others = [fields for _, fields in processes(server)]
-    ended = sum(map(int, first[13:15]))
-    return TICK_S * (ended + sum(int(n) for fields in (first, *others) for n in fields[11:13]))
+        return sum(server_cpu_s(server) for server in self.servers)
 
 
 def per_record_rows(fleets: Mapping[int, Fleet], rounds: int) -> Iterator[Row]:
