@@ -195,6 +195,7 @@ measure: ## Measure again everything that the scorecard quotes and write results
 	  fleet_sessions fleet_changes labelled novelty failures; do $(RUN) tcuq_benchmark.measurements.$$name --write || exit 1; done
 	for name in dashboard ingest untrusted attacks faults failover patroni restore container discovery late_drift late_change sites \
 	  short_days shards reshard engines; do $(RUN) fleet.measurements.$$name --write || exit 1; done
+	$(RUN) fleet.measurements.shards --devices 20000000 --write
 	$(RUN) fleet.measurements.power
 	$(RUN) tools.fuzz.uplink_figures --write
 	$(RUN) tools.fuzz.uplink_seeded --write
