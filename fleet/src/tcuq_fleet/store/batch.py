@@ -39,7 +39,7 @@ _EMPTY_ROW = np.zeros((), _ROW)
 _EMPTY_ROW["columns"] = len(COLUMNS) + 1
 for _name in (*(name for name, _ in COLUMNS), "histogram"):
     _EMPTY_ROW[f"{_name}_bytes"] = _ROW[_name].itemsize
-# Rows are copied as bytes: field by field takes twenty times as long.
+# Rows and records are copied as bytes: field by field takes twenty times as long.
 _EMPTY_ROW = _EMPTY_ROW.view((np.void, _ROW.itemsize))
 _BYTES = np.dtype((np.void, RECORD.itemsize))
 
@@ -82,7 +82,7 @@ class Batch:
                 np.empty(0, RECORD), empty, empty.astype(np.int16), no_reasons, np.empty(0, np.intp)
             )
         sizes = [len(records) for records, _ in parts]
-        records = np.concatenate([records.view(_BYTES) for records, _ in parts]).view(RECORD)
+        records = concatenated([records for records, _ in parts])
         sites = np.concatenate(
             [np.broadcast_to(np.asarray(site, np.int32), len(some)) for some, site in parts]
         )
@@ -103,7 +103,7 @@ class Batch:
         reasons = np.select(
             [sites == UNKNOWN, sites == FORBIDDEN], [Reason.SITE, Reason.GATEWAY], 0
         )
-        selected = records.view(_BYTES)[newest].view(RECORD)
+        selected = selection(records, newest)
         return cls(selected, sites, trusted[newest], reasons.astype(np.uint8), rows)
 
     def devices_of_several_sites(self) -> list[int]:
@@ -143,7 +143,7 @@ class Batch:
         rows = np.frombuffer(encoded, _ROW, len(stored), len(_HEAD))
         rows.view(_EMPTY_ROW.dtype)[:] = _EMPTY_ROW
         rows["site"], rows["trust"] = self.sites[stored], self.trust[stored]
-        records = self.records if len(stored) == len(self.records) else self.records[stored]
+        records = selection(self.records, stored)
         for name, kind in COLUMNS:
             if name in (RECORD.names or ()):
                 column = records[name]
@@ -151,6 +151,16 @@ class Batch:
                 rows[name] = column if signed else column.view(f"<{kind[1:]}")
         rows["histogram"] = records["histogram"].copy().view(np.uint8).reshape(-1, 32)
         return encoded
+
+
+def concatenated(parts: Sequence[Array]) -> Array:
+    """Return the records of all parts."""
+    return np.concatenate([records.view(_BYTES) for records in parts]).view(RECORD)
+
+
+def selection(records: Array, rows: NDArray[np.intp]) -> Array:
+    """Return the records of these rows."""
+    return records.view(_BYTES)[rows].view(RECORD)
 
 
 def _count_within(sorted_devices: Array) -> NDArray[np.intp]:

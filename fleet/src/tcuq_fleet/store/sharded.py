@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tcuq.telemetry import Reason
-from tcuq_fleet.store.batch import UNKNOWN, Batch, Part
+from tcuq_fleet.store.batch import UNKNOWN, Batch, Part, concatenated, selection
 from tcuq_fleet.store.claims import Claims
 from tcuq_fleet.store.connection import DatabaseUnavailableError
 from tcuq_fleet.store.dead_letters import DeadLetter
@@ -150,7 +150,7 @@ def _select(part: Part, rows: Rows) -> Part:
         at = rows.tolist()
         site, sender = [site[i] for i in at], [sender[i] for i in at]
     keys = None if part.key_ids is None else part.key_ids[rows]
-    return Part(part.records[rows], site, sender, part.trust, keys)
+    return Part(selection(part.records, rows), site, sender, part.trust, keys)
 
 
 def waiting(share: Sequence[Part]) -> tuple[Batch, Acks]:
@@ -167,9 +167,10 @@ def joined(results: Sequence[tuple[Batch, Acks]], rows: Sequence[Rows]) -> tuple
     index = np.empty(sum(len(of) for of in rows), np.intp)
     for batch, of, start in zip(batches, rows, starts.tolist(), strict=False):
         index[of] = batch.rows + start
-    records, sites, trust, reasons = (
+    records = concatenated([batch.records for batch in batches])
+    sites, trust, reasons = (
         np.concatenate([getattr(batch, name) for batch in batches])
-        for name in ("records", "sites", "trust", "reasons")
+        for name in ("sites", "trust", "reasons")
     )
     acks = np.concatenate([acks for _, acks in results])
     return Batch(records, sites, trust, reasons, index), acks
