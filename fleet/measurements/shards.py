@@ -73,7 +73,9 @@ class Fleet:
         with ShardedRegistry(self.urls) as registry:
             registry.add_gateway(GATEWAY, [SITE])
         self.store = open_store(self.urls, OPEN)
-        self._hour, self._random = LOADED_HOUR, np.random.default_rng(count)
+        self._random = np.random.default_rng(count)
+        # Of each device's last record, so that in every fleet as many records close an epoch.
+        self._hours = np.full(devices, LOADED_HOUR, np.uint64)
 
     def load(self, at: int) -> None:
         """Store the first record of one database's devices by the store's own INSERT."""
@@ -89,11 +91,11 @@ class Fleet:
                 rows = Batch.of([(records, 1)]).to_copy_binary(np.arange(len(records)))
                 run_statement(connection, rows, INSERT, history=False)
             connection.execute("VACUUM ANALYZE devices")
-            connection.execute("CHECKPOINT")
 
-    def put(self, numbers: np.ndarray, hour: int) -> None:
-        """Store records of these devices, as messages of a gateway."""
-        records = stored_part(records_of(numbers, hour))
+    def put(self, numbers: np.ndarray) -> None:
+        """Store the next hour's records of these devices, as messages of a gateway."""
+        self._hours[numbers] += 1
+        records = stored_part(records_of(numbers, self._hours[numbers]))
         parts = [
             Part(records[at : at + MESSAGE], SITE, GATEWAY, GATEWAY_ONLY)
             for at in range(0, len(records), MESSAGE)
@@ -103,8 +105,7 @@ class Fleet:
             raise RuntimeError(f"records were refused: {np.unique(batch.reasons)}")
 
     def next_batch(self) -> np.ndarray:
-        """Return random devices for a batch; their next records are newer."""
-        self._hour += 1
+        """Return random devices for a batch."""
         return self._random.choice(self.devices, min(self.batch, self.devices), replace=False)
 
     def cost(self, batches: int) -> Cost:
@@ -114,8 +115,7 @@ class Fleet:
             self._log_bytes(), self._servers_s(), time.process_time(), time.perf_counter(),
         )  # fmt: skip
         for some in numbers:
-            self.put(some, self._hour)
-            self._hour += 1
+            self.put(some)
         seconds, worker_s = time.perf_counter() - began, time.process_time() - worker
         records = sum(len(some) for some in numbers)
         return Cost(
@@ -138,7 +138,7 @@ class Fleet:
                 pgconn.set_trace_flags(pq.Trace.SUPPRESS_TIMESTAMPS)
                 stack.callback(pgconn.untrace)
                 files.append(file)
-            self.put(numbers, self._hour)
+            self.put(numbers)
             stack.pop_all()
             for store, file in zip(stores, files, strict=True):
                 store._store.connection.pgconn.untrace()  # noqa: SLF001
@@ -247,6 +247,7 @@ def judging_rows(fleets: Mapping[int, Fleet], devices: int, rounds: int) -> Iter
         for some in connections.values():
             for connection in some:
                 connection.execute("SET jit = off")
+                connection.execute("CHECKPOINT")  # so that nothing is written meanwhile
 
         def discover(count: int) -> object:
             counts, _ = count_evidence(connections[count], since, since - timedelta(days=30))
