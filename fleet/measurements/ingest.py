@@ -95,13 +95,22 @@ class Bench:
         first = int(np.random.default_rng(self.hour).integers(0, self.devices - records + 1))
         return hour_of(records, self.hour, first)
 
-    def bare(self, records: Array, connections: int) -> Run:
+    @contextmanager
+    def connections(self, count: int) -> "Iterator[list[psycopg.Connection[Any]]]":
+        """Open so many connections for the block."""
+        with ExitStack() as stack:
+            yield [
+                stack.enter_context(psycopg.connect(self.postgres.url, autocommit=True))
+                for _ in range(count)
+            ]
+
+    def bare(self, records: Array, connections: "Sequence[psycopg.Connection[Any]]") -> Run:
         """Run COPY and the statement alone."""
         batches = np.array_split(stored_part(records), max(1, len(records) // BATCH))
         encoded = [encoded_rows(batch) for batch in batches]
         threads = [
-            threading.Thread(target=self._bare, args=(encoded[turn::connections],))
-            for turn in range(connections)
+            threading.Thread(target=self._run, args=(one, encoded[at :: len(connections)], UPDATE))
+            for at, one in enumerate(connections)
         ]
         used, began = self.cpu(), time.perf_counter()
         for thread in threads:
@@ -134,13 +143,9 @@ class Bench:
 
     def bare_after_checkpoint(self, records: int) -> float:
         """Return the rate of one connection while every page it touches is written ahead whole."""
-        with psycopg.connect(self.postgres.url, autocommit=True) as connection:
-            connection.execute("CHECKPOINT")
-        return self.bare(self.next_hour(records), 1).rate
-
-    def _bare(self, encoded: list[bytearray]) -> None:
-        with psycopg.connect(self.postgres.url, autocommit=True) as connection:
-            self._run(connection, encoded, UPDATE)
+        with self.connections(1) as connections:
+            connections[0].execute("CHECKPOINT")
+            return self.bare(self.next_hour(records), connections).rate
 
     def _run(
         self,
@@ -264,13 +269,14 @@ def gateway_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
     Both take turns, and each run of the workers is compared with the two bare ones beside it.
     """
     for count in (1, 2):
-        bare = [bench.bare(bench.next_hour(records), count)]
-        through = []
-        with bench.workers(count) as workers:
+        through, bare = [], []
+        with bench.workers(count) as workers, bench.connections(count) as connections:
             bench.through_workers(bench.next_hour(records), workers)  # wakes all of them
+            bench.bare(bench.next_hour(records), connections)
+            bare.append(bench.bare(bench.next_hour(records), connections))
             for _ in range(pairs):
                 through.append(bench.through_workers(bench.next_hour(records), workers))
-                bare.append(bench.bare(bench.next_hour(records), count))
+                bare.append(bench.bare(bench.next_hour(records), connections))
         rates = [
             (run.rate, (a.rate + b.rate) / 2)
             for run, (a, b) in zip(through, pairwise(bare), strict=True)
@@ -299,7 +305,7 @@ def gateway_rows(bench: Bench, records: int, pairs: int) -> Iterator[Row]:
 
 def median_ratio(pairs: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
     """Return median, least and largest of the ratios of pairs."""
-    ratios = [a / b for a, b in pairs]
+    ratios = [float(a / b) for a, b in pairs]
     return statistics.median(ratios), min(ratios), max(ratios)
 
 
