@@ -80,8 +80,8 @@ class Bench:
             connection.execute("TRUNCATE devices, cohorts, epochs, registry")
             for first in range(0, devices, 500_000):
                 records = stored_part(hour_of(min(500_000, devices - first), 0, first))
-                for at in range(0, len(records), BATCH):
-                    run_statement(connection, encoded_rows(records[at : at + BATCH]), INSERT)
+                batches = np.array_split(records, len(records) // BATCH)
+                run_statement(connection, map(encoded_rows, batches), INSERT)
             connection.execute(
                 "INSERT INTO registry (device, site) SELECT device, site FROM devices"
             )
@@ -109,7 +109,9 @@ class Bench:
         batches = np.array_split(stored_part(records), max(1, len(records) // BATCH))
         encoded = [encoded_rows(batch) for batch in batches]
         threads = [
-            threading.Thread(target=self._run, args=(one, encoded[at :: len(connections)], UPDATE))
+            threading.Thread(
+                target=run_statement, args=(one, encoded[at :: len(connections)], UPDATE)
+            )
             for at, one in enumerate(connections)
         ]
         used, began = self.cpu(), time.perf_counter()
@@ -147,21 +149,12 @@ class Bench:
             connections[0].execute("CHECKPOINT")
             return self.bare(self.next_hour(records), connections).rate
 
-    def _run(
-        self,
-        connection: "psycopg.Connection[Any]",
-        encoded: list[bytearray],
-        statement: LiteralString,
-    ) -> None:
-        for rows in encoded:
-            run_statement(connection, rows, statement)
-
     def cost(self, records: Array, statement: LiteralString) -> tuple[float, float]:
         """Return microseconds of the server's CPU and bytes of WAL per record of one statement."""
         encoded = [encoded_rows(part) for part in np.array_split(stored_part(records), 5)]
         with psycopg.connect(self.postgres.url, autocommit=True) as connection:
             began, written = cpu_s(connection.info.backend_pid), self.number(WRITTEN)
-            self._run(connection, encoded, statement)
+            run_statement(connection, encoded, statement)
             seconds = cpu_s(connection.info.backend_pid) - began
         return 1e6 * seconds / len(records), (self.number(WRITTEN) - written) / len(records)
 

@@ -89,7 +89,7 @@ class Fleet:
                     for name in MEANS:
                         records[name][numbers % EPOCH_HOURS != 0] = NO_MEAN
                 rows = Batch.of([(records, 1)]).to_copy_binary(np.arange(len(records)))
-                run_statement(connection, rows, INSERT, history=False)
+                run_statement(connection, [rows], INSERT, history=False)
             connection.execute("VACUUM ANALYZE devices")
 
     def put(self, numbers: np.ndarray) -> None:
