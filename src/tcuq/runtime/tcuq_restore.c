@@ -98,11 +98,11 @@ static const uint8_t *tcuq_get_past(const tcuq_monitor *monitor, const uint8_t *
     ensures \result == at + 32 * monitor->profile->channel_count; */
 static const uint8_t *tcuq_get_channels(const tcuq_monitor *monitor, const uint8_t *at)
 {
-    const uint32_t count = monitor->profile->channel_count;
-    /*@ loop invariant i <= count && at == \at(at, Pre) + 32 * i;
+    //@ ghost const uint32_t count = monitor->profile->channel_count;
+    /*@ loop invariant i <= count == monitor->profile->channel_count && at == \at(at, Pre) + 32 * i;
         loop assigns i, at, monitor->channels[0 .. count - 1];
         loop variant count - i; */
-    for (uint32_t i = 0u; i < count; i++) {
+    for (uint32_t i = 0u; i < monitor->profile->channel_count; i++) {
         tcuq_channel_state *state = &monitor->channels[i];
         state->sum = tcuq_get_signed(at);
         state->block_steps_and_memory = tcuq_get_16(&at[4]);
