@@ -5,30 +5,24 @@ import hashlib
 import json
 from collections.abc import Callable
 
-from tests.fixtures.firmware.toolchain import ROOT
 from tools.proof import wp
-
-FOLDER = ROOT / ".proof"
 
 
 def cached(source: str, prove: Callable[[], wp.Proof]) -> wp.Proof:
     """Return the proof of a source; read if its text, contracts and tools are the same."""
-    path = FOLDER / f"{source}.json"
-    name = _name(source)
+    path = wp.CACHE / f"{source}-{_digest(source)[:16]}.json"
     if path.exists():
         stored = json.loads(path.read_text("utf-8"))
-        if stored["of"] == name:
-            return wp.Proof(source, frozenset(stored["proved"]), frozenset(stored["unproved"]),
-                         tuple(stored["gaps"]))  # fmt: skip
+        return wp.Proof(source, frozenset(stored["proved"]), frozenset(stored["unproved"]),
+                        tuple(stored["gaps"]))  # fmt: skip
     proof = prove()
-    FOLDER.mkdir(exist_ok=True)
-    entry = {"of": name, "proved": sorted(proof.proved), "unproved": sorted(proof.unproved),
-            "gaps": list(proof.gaps)}  # fmt: skip
+    entry = {"proved": sorted(proof.proved), "unproved": sorted(proof.unproved),
+             "gaps": list(proof.gaps)}  # fmt: skip
     path.write_text(json.dumps(entry), "utf-8")
     return proof
 
 
-def _name(source: str) -> str:
+def _digest(source: str) -> str:
     """Return a digest of all that the proof depends on, and of no comment or unused function."""
     key = (source, wp.versions(), wp.COMMAND, wp.seconds(source), list(wp.runs(source)),
            wp.unseen(source), wp.GAPS.pattern, wp.FEWER_AXIOMS_VERSION,

@@ -49,7 +49,7 @@ def _listed(path: Path) -> Listed:
 
 
 def prove_all(names: Sequence[str]) -> Iterator[Proof]:
-    """Prove the sources one after another; those proved before are read from .proof."""
+    """Prove the sources one after another; those proved before are read from the cache."""
     with tempfile.TemporaryDirectory() as folder:
         environment = configure(Path(folder))
         for name in names:

@@ -11,10 +11,11 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.fixtures.firmware.toolchain import ROOT, RUNTIME
+from tests.fixtures.firmware.toolchain import RUNTIME
 from tools.proof import fewer_axioms
 
 LEMMAS = "tcuq_acsl.h"
@@ -39,7 +40,9 @@ UNREAD = {BLOB: ("tcuq_blob_copy", "tcuq_blob_take", "tcuq_blob_scalars", "tcuq_
                  "tcuq_blob_channels", "tcuq_blob_point", "tcuq_blob_fill", "tcuq_blob_load"),
           SLOTS: ("tcuq_slot_load",),
           "tcuq_verify.c": ("tcuq_verify_hmac",)}  # fmt: skip
-ANSWERS = ROOT / ".proof" / "goals"  # what the provers answered, by a goal's text
+# The user's, not the checkout's: a proof that took hours is there for every clone of the same text.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tcuq-proof"
+ANSWERS = CACHE / "goals"  # what the provers answered, by a goal's text
 TABLES = "tcuq_tables.c"  # no code, but values; they swamp the provers where they are not needed
 NEED_TABLES = (UNIT,)
 TOOLS = ("frama-c", "why3", "z3", "cvc4")
@@ -135,18 +138,24 @@ class Proof:
 def versions() -> dict[str, str]:
     """Return the version of each tool."""
     options = {"frama-c": "-version", "why3": "--version", "z3": "--version", "cvc4": "--version"}
-    return {tool: _run([tool, option]).splitlines()[0].strip() for tool, option in options.items()}
+    return {
+        tool: _run([tool, option], environment=_environment()).splitlines()[0].strip()
+        for tool, option in options.items()
+    }
 
 
 def configure(folder: Path) -> dict[str, str]:
     """Return an environment in which Why3 knows the provers installed here, and no others."""
-    # Debian's z3 first: the one that comes with z3-solver is newer than Why3 knows.
-    path = f"/usr/bin:{os.environ['PATH']}"
-    environment = os.environ | {"WHY3CONFIG": str(folder / "why3.conf"), "PATH": path}
+    environment = _environment() | {"WHY3CONFIG": str(folder / "why3.conf")}
     _run(["why3", "config", "detect"], environment=environment)
     with (folder / "why3.conf").open("a", encoding="utf-8") as known:
         known.write(FEWER_AXIOMS)
     return environment
+
+
+def _environment() -> dict[str, str]:
+    # Debian's z3 first: the one that comes with z3-solver is newer than Why3 knows.
+    return os.environ | {"PATH": f"/usr/bin:{os.environ['PATH']}"}
 
 
 def sources() -> list[str]:
@@ -196,8 +205,9 @@ def _divided(text: str) -> tuple[str, list[str]]:
 def forget_timeouts(answers: Path) -> None:
     """Remove answers that did not come in time: on a machine with less to do they may."""
     for path in answers.glob("*.json"):
-        if '"timeout"' in path.read_text("utf-8"):
-            path.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):  # another run forgets it as well
+            if '"timeout"' in path.read_text("utf-8"):
+                path.unlink()
 
 
 def prove(
